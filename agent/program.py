@@ -43,6 +43,7 @@ from skidway.agent.state.database import StateDatabase, check_machine, open_stat
 from skidway.agent.state.renewal import renew
 from skidway.agent.values import identity
 from skidway.audit.signing.agent_ids import is_id_of, new_agent_id
+from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.signing.keys import KeyRefused
 from skidway.audit.signing.setting import signer_of
 from skidway.audit.signing.signer import Signer
@@ -274,7 +275,7 @@ def find(
                 clock,
             )
             own.reached(sender, mine, 0, signer)
-            if signer is not None and settle_id(state, signer):
+            if settle_id(state, _identity(sender, signer), has_key=signer is not None):
                 sender, mine = _sender(settings, state, cluster), _partition(state, partitions)
             newest = newest_of(state, client, clock, signer)
             check_restored(newest, state.epoch, state.number, f"the state in {settings.state_dir}")
@@ -296,18 +297,28 @@ def find(
         own.close()
 
 
-def settle_id(state: StateDatabase, signer: Signer) -> bool:
+def settle_id(state: StateDatabase, identity: Identity, *, has_key: bool) -> bool:
     """If the agent's id does not say that it is this sender's, and nobody has heard of it yet,
-    gives the state an id that does. Returns whether it has. Raises KeyRefused if the signer has no
-    usable key."""
-    identity = signer.identity
+    gives the state an id that does. Returns whether it has. has_key: whether it signs. Raises
+    KeyRefused if it signs, and its id is another sender's, so that the audit would refuse it."""
     if is_id_of(state.agent, identity):
         return False
     if state.begin_as(new_agent_id(identity)):
         _log.info("agent_id_taken", agent=state.agent, identity=str(identity))
         return True
-    _log.warning("agent_id_older_than_key", agent=state.agent, identity=str(identity))
+    if has_key:
+        raise KeyRefused(
+            f"The agent's state began under another name than {identity}, so the audit would refuse"
+            " its messages. Keep the former name and its key, or begin with a new state."
+        )
     return False
+
+
+def _identity(sender: Sender, signer: Signer | None) -> Identity:
+    """Whose messages the agent sends. Raises KeyRefused."""
+    if signer is not None:
+        return signer.identity
+    return Identity(Role.AGENT, (sender.cluster, sender.host))
 
 
 def _partition(state: StateDatabase, partitions: int) -> TopicPartition:

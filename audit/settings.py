@@ -9,7 +9,7 @@ from typing import Literal
 
 from skidway.audit.counts import topic_patterns
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
-from skidway.audit.evidence.admission import Mode, Signatures
+from skidway.audit.evidence.admission import Mode
 from skidway.audit.judgement import retired_places
 from skidway.audit.judgement.policy import (
     DEFAULT_CLOCK_DIFFERENCE_MS,
@@ -22,11 +22,9 @@ from skidway.audit.judgement.policy import (
 )
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.signing.setting import audit_key_setting
-from skidway.audit.signing.verifier import Verifier
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Tier
-from skidway.cli.moments import parse_moment
-from skidway.errors import ConfigurationRefused, UsageError
+from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
 from skidway.http.hosts import allowed_hosts_setting
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
@@ -156,12 +154,6 @@ class AuditSettings:
         help="Whether senders must sign their messages. warn: messages without a good signature"
         " count, and are named; require: they are refused, and named.",
     )
-    signatures_since: str | None = setting(
-        "audit.signatures.since",
-        None,
-        help="Up to this time (2026-01-31T10:00:00Z) messages without a signature are trusted: for"
-        " a fleet that begins to sign. Remove it once the audit topics keep no older messages.",
-    )
     master_keys_location: Path | None = setting(
         "audit.master.keys.location",
         None,
@@ -289,7 +281,6 @@ class AuditSettings:
         `exempt.hdfs` leave fewer than two tiers to compare."""
         refuse(self.insecure(), allowed=self.insecure_listeners)
         check_tiers(self.tiers)
-        self.since_ms()
         retired_places.check(self.retired_places)
         self._targets()
         exempt = {each.tier.value.lower(): each.topics for each in self._exemptions()}
@@ -319,27 +310,12 @@ class AuditSettings:
             retired_places=tuple(self.retired_places),
             loads_every_ms=self.loads_every_ms,
             freshness_targets=self._targets(),
-            proven_from_ms=(self.since_ms() or 0) if self.mode is Mode.REQUIRE else None,
         )
-
-    def judged_signatures(self, verifier: Verifier | None) -> Signatures:
-        """How signatures are judged with these settings. verifier: see Signatures."""
-        return Signatures(self.mode, verifier, self.since_ms())
 
     @property
     def mode(self) -> Mode:
         """The setting `audit.signatures`."""
         return Mode(self.signatures)
-
-    def since_ms(self) -> int | None:
-        """Returns `audit.signatures.since` in ms since 1970; None if it is not set. Raises
-        ConfigurationRefused if it is no time."""
-        if self.signatures_since is None:
-            return None
-        try:
-            return parse_moment(self.signatures_since, 0, "audit.signatures.since")
-        except UsageError as error:
-            raise ConfigurationRefused(str(error)) from error
 
     def _targets(self) -> tuple[FreshnessTarget, ...]:
         topic_patterns.check(list(self.freshness_targets), "freshness.targets")

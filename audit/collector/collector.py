@@ -33,7 +33,7 @@ from skidway.audit.collector.roster_file import RosterFile
 from skidway.audit.collector.web.dashboard import Dashboard
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.database import failures
-from skidway.audit.evidence.admission import Mode
+from skidway.audit.evidence.admission import Mode, Signatures
 from skidway.audit.evidence.collection import Collection
 from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.next_command import Access
@@ -100,7 +100,7 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
         path = settings.store_dir / DATABASE
         masters = _masters(settings, clock)
         verifier = None if masters is None else masters.verifier
-        signatures = settings.judged_signatures(verifier)
+        signatures = Signatures(settings.mode, verifier)
         stack.enter_context(failures(path))
         ledger = Ledger(path, signatures=signatures)
         pruner, *readers = (Ledger(path) for _ in range(3))

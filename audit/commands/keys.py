@@ -43,6 +43,7 @@ def register(verbs: Any) -> None:
     rotate.set_defaults(run=_rotate)
     drop = own.add_parser("drop", help="forget an old master key, whose signatures then fail")
     drop.add_argument("number", type=int, metavar="NUMBER")
+    drop.add_argument("--force", action="store_true", help="also if senders signed with it last")
     _add_common(drop)
     drop.set_defaults(run=_drop)
     derive = own.add_parser(
@@ -93,6 +94,14 @@ def _drop(args: argparse.Namespace) -> int:
         raise UsageError(f"{path} has no key {args.number}.")
     if not left:
         raise UsageError(f"{path} has no other key than {args.number}: make the new one first.")
+    users = _users(settings).get(args.number, [])
+    if users and not args.force:
+        named = ", ".join(users[:NAMED_MAX]) + (", ..." if len(users) > NAMED_MAX else "")
+        raise UsageError(
+            f"{len(users)} senders signed with the key {args.number} last ({named}); what they sign"
+            " with it afterwards is lost to the audit. Give them their new keys first, or drop it"
+            " with --force if none of them will come back."
+        )
     _write(path, left, settings)
     print_lines([f"The key {args.number} is dropped: what it has signed is refused from now on."])
     return 0
@@ -126,13 +135,7 @@ def _give(args: argparse.Namespace, name: str) -> int:
 def _list(args: argparse.Namespace) -> int:
     settings, path = _settings(args)
     known = _masters(path)  # who may read these may read the store
-    users: dict[int, list[str]] = {}
-    has_store = (settings.store_dir / DATABASE).exists()
-    if has_store:
-        ledger = Ledger(settings.store_dir / DATABASE, only_read=True)
-        for identity, number in ledger.signers().items():
-            users.setdefault(number, []).append(identity)
-        ledger.close()
+    users, has_store = _users(settings), (settings.store_dir / DATABASE).exists()
     rows: list[dict[str, Any]] = []
     for key in known:
         its = users.get(key.number, [])
@@ -145,6 +148,18 @@ def _list(args: argparse.Namespace) -> int:
     return 0
 
 
+def _users(settings: AuditSettings) -> dict[int, list[str]]:
+    """Returns, by the number of a key, the senders that signed with it last, as far as there is a
+    store."""
+    users: dict[int, list[str]] = {}
+    if (settings.store_dir / DATABASE).exists():
+        ledger = Ledger(settings.store_dir / DATABASE, only_read=True)
+        for identity, number in ledger.signers().items():
+            users.setdefault(number, []).append(identity)
+        ledger.close()
+    return users
+
+
 def _settings(args: argparse.Namespace) -> tuple[AuditSettings, Path]:
     """Returns the settings, and where the master keys are."""
     settings = load_settings(AuditSettings, args, options.PROGRAM)
@@ -155,7 +170,7 @@ def _settings(args: argparse.Namespace) -> tuple[AuditSettings, Path]:
 
 def _masters(path: Path) -> list[MasterKey]:
     try:
-        return master_keys_in(KeyFile(path).changed() or "")
+        return KeyFile(path, master_keys_in).changed() or []
     except KeyRefused as error:
         raise UsageError(f"The file of the master keys ({path}) {error}.") from error
 

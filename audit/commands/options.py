@@ -98,8 +98,8 @@ def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:
     UsageError if an option has a mistake."""
     if given is not None:
         policy = given.policy(listed(given))
-    else:  # signed messages that this command reads itself, nobody has verified
-        policy = Policy(proven_from_ms=None if store_of(args, given) is not None else 0)
+    else:
+        policy = Policy()
     if args.tiers is not None:
         policy = replace(policy, tiers=tiers_of(args.tiers), exemptions=())
     if args.lateness_ms is not None:
@@ -116,7 +116,7 @@ def _defaults(policy: Policy) -> str:
     tiers = ", ".join(tier.value.lower() for tier in policy.tiers)
     return (
         f"{_installed()} {why}, so default settings apply: tiers {tiers}, no roster, nothing exempt"
-        " or retired by settings; --config FILE names others"
+        " or retired by settings, signatures not verified; --config FILE names others"
     )
 
 
@@ -165,7 +165,9 @@ def signatures_of(given: AuditSettings | None, clock: Clock) -> Signatures:
         verifier, why = None, str(error)
     if verifier is None:
         print(f"note: not verified: {why} The collector's own host has the keys.", file=sys.stderr)
-    return given.judged_signatures(verifier)
+        if given.mode is Mode.WARN:
+            return Signatures()
+    return Signatures(given.mode, verifier)
 
 
 def access_of(args: argparse.Namespace, given: AuditSettings | None) -> Access:

@@ -13,8 +13,11 @@ from skidway.audit.commands import options
 from skidway.audit.evidence.admission import Mode
 from skidway.audit.settings import AuditSettings
 from skidway.audit.signing.identity import Identity, Role
+from skidway.audit.signing.key_file import KeyFile
+from skidway.audit.signing.keys import KeyRefused, master_keys_in
 from skidway.audit.signing.setting import signer_of
 from skidway.audit.signing.signer import Signer
+from skidway.audit.signing.verifier import Verifier
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC
 from skidway.audit.topic.publisher import MemoryOutbox, Publisher
@@ -92,7 +95,20 @@ def _usable(signer: Signer | None, settings: AuditSettings | None, missing: str)
         raise UsageError(f"The audit takes signed messages only, but {missing}")
     if signer is not None and signer.refusal is not None:
         raise UsageError(signer.refusal)
+    if signer is not None and (flaw := _flaw(signer, settings)):
+        raise UsageError(f"The audit would refuse what {signer.identity} signs: {flaw}.")
     return signer
+
+
+def _flaw(signer: Signer, settings: AuditSettings | None) -> str | None:
+    """What is wrong with the signatures of a signer, if the master keys are here to tell."""
+    if settings is None or settings.master_keys_location is None:
+        return None
+    try:
+        masters = KeyFile(settings.master_keys_location, master_keys_in).changed()
+    except KeyRefused:
+        return None
+    return Verifier(masters or ()).verify(b"", signer.sign([b""])[0]).flaw
 
 
 def _home() -> Path:

@@ -9,6 +9,7 @@ from typing import Any
 
 from skidway.audit.commands import options, publication
 from skidway.audit.evidence.evidence import FOREVER
+from skidway.audit.judgement import reasons
 from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.output import Output, open_output
 from skidway.audit.recount import faults, manifests, recount
@@ -56,7 +57,7 @@ def _recount(args: argparse.Namespace) -> int:
     clock = SystemClock()
     since_ms = None if args.since is None else parse_moment(args.since, clock.time_ms())
     since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS
-    compared = _compared(args, settings, output, since_ms, clock)
+    compared, is_proven = _compared(args, settings, output, since_ms, clock)
     if args.tell:
         host = options.here(settings)
         results = recount_report.results(compared, host, output.url, since_ms, clock.time_ms())
@@ -67,7 +68,8 @@ def _recount(args: argparse.Namespace) -> int:
         print_json(recount_report.document(compared))
     else:
         table(recount_report.table(compared), recount_report.COLUMNS)
-        print_lines([*recount_report.faults(compared), recount_report.sentence(compared)])
+        doubt = [] if is_proven else [f"But {reasons.NOT_VERIFIED}."]
+        print_lines([*recount_report.faults(compared), recount_report.sentence(compared), *doubt])
     return 0 if recount_report.is_good(compared) else 1
 
 
@@ -77,9 +79,10 @@ def _compared(
     output: Output,
     since_ms: int | None,
     clock: SystemClock,
-) -> list[tuple[Recounted, list[Difference]]]:
+) -> tuple[list[tuple[Recounted, list[Difference]]], bool]:
     """Recounts each topic that the output has, or should have according to the audit. Returns the
-    recounts, each with its differences from the audit's counts. since_ms: only buckets that begin
+    recounts, each with its differences from the audit's counts, and whether the senders of these
+    counts are verified, if they have to be. since_ms: only buckets that begin
     at this time or later are compared; None for all buckets."""
     asked = None if args.topic is None else set(with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
@@ -102,10 +105,11 @@ def _compared(
     if asked is not None and not recounts:
         raise UsageError(f"{output.url} has nothing of {', '.join(args.topic)}.")
     tiers = policy.tiers
-    return [
+    compared = [
         (each, recount.compare(each, evidence, tiers, recount.loaded_since(output, each)))
         for each in recounts
     ]
+    return compared, not evidence.unproven
 
 
 def _output(url: str) -> Output:

@@ -8,14 +8,10 @@ nothing about others.
 The ledger also notes with which key each sender signed last, so that people know when nobody uses
 an old key any more.
 
-An agent's id says to which identity it belongs (see agent_ids). The id of an agent that began
-before its host had a key says nothing: it belongs to the host of which the ledger heard it before
-anything had to be signed.
+An agent's id says to which identity it belongs (see agent_ids).
 
-While a fleet begins to sign, `since_ms` says up to when messages without a signature are trusted.
-An unsigned message is older if its record has an earlier timestamp, and if its log had no signed
-record from `since_ms` on before it. So a false timestamp does not help once the log has such a
-record.
+What the ledger has taken, it keeps: if signatures are required later, the older messages stay what
+they are.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from typing import Final, NamedTuple
 from skidway import log
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import agent_named
-from skidway.audit.evidence.hearing import Heard, Log
+from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.refused import Reason
 from skidway.audit.signing.agent_ids import is_id_of
 from skidway.audit.signing.identity import Identity, Role
@@ -45,7 +41,7 @@ NAME_MAX: Final = 200
 """Names in refused messages are cut after this many characters."""
 
 KNOWN_MAX: Final = 1 << 16
-"""The owners of at most this many agents' ids, and so many senders, stay in memory."""
+"""At most this many senders stay in memory."""
 
 _log = log.get(__name__)
 
@@ -69,13 +65,10 @@ class Mode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Signatures:
-    """How signatures are judged. verifier: has the master keys; None if this program has none.
-    since_ms: see the module's docstring.
-    """
+    """How signatures are judged. verifier: has the master keys; None if this program has none."""
 
     mode: Mode = Mode.OFF
     verifier: Verifier | None = None
-    since_ms: int | None = None
 
 
 class _Own(NamedTuple):
@@ -87,35 +80,29 @@ class _Own(NamedTuple):
 
 
 class Admission:
-    """Owns the owners of agents' ids, the newest keys of senders, and the counts of refused
-    messages. The same object serves one transaction after the other; after a failed transaction, it
-    must not be used any more."""
+    """Owns the newest keys of senders, and the counts of refused messages. The same object serves
+    one transaction after the other; after a failed transaction, it must not be used any more."""
 
     def __init__(self, connection: sqlite3.Connection, signatures: Signatures) -> None:
         self._connection = connection
         self._signatures = signatures
-        self._owners: dict[str, str] = {}
         self._own: dict[tuple[int, int], _Own] = {}
         """By Python's `id` of what a verifier returns for a sender, and of the object `Sender`.
         The values keep both objects in memory, so no other object gets one of the ids. (Verifier
         and decoder mostly return the same objects for equal senders.)"""
-        self._signed_logs: set[Log] = set()
-        self._unproven_ms = 0
+        self._has_unproven = False
 
     def verify(self, value: bytes, where: Heard | None) -> Verified:
         """Checks the signature of a record. The result is for the other methods. A record that was
         not read from a topic is trusted."""
         mode, verifier = self._signatures.mode, self._signatures.verifier
-        if where is None:
+        if where is None or mode is Mode.OFF:
             return _TRUSTED
-        if mode is Mode.OFF or verifier is None:
-            if mode is not Mode.WARN or where.signature is not None:
-                self._unproven_ms = max(self._unproven_ms, where.taken_ms)
-            return _TRUSTED
-        found = verifier.verify(value, where.signature)
-        if self._signatures.since_ms is not None:
-            return self._since(found, where, self._signatures.since_ms)
-        return found
+        if verifier is not None:
+            return verifier.verify(value, where.signature)
+        if mode is Mode.REQUIRE or where.signature is not None:
+            self._note_unproven()
+        return _TRUSTED
 
     def admits(self, found: Verified, message: Message, where: Heard | None) -> bool:
         """Whether the ledger takes a message. Counts it if it should be refused."""
@@ -129,8 +116,8 @@ class Admission:
                 return True
         if what := overclaim(found.identity, message):
             return self._counted(found, claim_of(message), Reason.NOT_OWN, what, where)
-        if owner := self._other_owner(found.identity, message):
-            return self._counted(found, claim_of(message), Reason.FOREIGN_AGENT, owner, where)
+        if not _is_own_id(found.identity, message):
+            return self._counted(found, claim_of(message), Reason.FOREIGN_AGENT, "", where)
         if isinstance(message, Delta | Seal | Heartbeat):
             self._remember(found, found.identity, message.sender)
         return True
@@ -144,37 +131,10 @@ class Admission:
         """Counts a record that is no message."""
         self._count(found, _NOTHING, Reason.NO_MESSAGE, "", where)
 
-    def write(self) -> None:
-        """Writes what is not in the tables yet."""
-        if self._unproven_ms:
-            self._connection.execute(
-                "UPDATE meta SET unproven = max(unproven, ?)", (self._unproven_ms,)
-            )
-            self._unproven_ms = 0
-
-    def _since(self, found: Verified, where: Heard, since_ms: int) -> Verified:
-        """Trusts an unsigned record from before `since_ms`."""
-        time_ms = where.sent_ms if where.appended_ms is None else where.appended_ms
-        is_before = time_ms is not None and time_ms < since_ms
-        at = Log(where.topic, where.topic_id, where.partition)
-        has_begun = not is_before and where.taken_ms >= since_ms
-        if found.flaw is None and has_begun and at not in self._signed_logs:
-            self._connection.execute("INSERT OR IGNORE INTO signed_logs VALUES (?, ?, ?)", at)
-            self._signed_logs.add(at)
-        if where.signature is None and is_before and not self._is_signed(at):
-            return _TRUSTED
-        return found
-
-    def _is_signed(self, at: Log) -> bool:
-        """Whether a log has a signed record from the time at which the fleet began to sign."""
-        if (
-            at not in self._signed_logs
-            and self._connection.execute(
-                "SELECT 1 FROM signed_logs WHERE (topic, topic_id, partition) = (?, ?, ?)", at
-            ).fetchone()
-        ):
-            self._signed_logs.add(at)
-        return at in self._signed_logs
+    def _note_unproven(self) -> None:
+        if not self._has_unproven:
+            self._connection.execute("UPDATE meta SET unproven = 1")
+            self._has_unproven = True
 
     def _remember(self, found: Verified, identity: Identity, sender: Sender) -> None:
         """Notes that this sender is the holder of this identity, and which key it uses."""
@@ -186,47 +146,12 @@ class Admission:
             "INSERT OR REPLACE INTO signers VALUES (?, ?)", (str(identity), found.key)
         )
 
-    def _other_owner(self, identity: Identity, message: Message) -> str | None:
-        """Returns the owner of the agent's id in a message; None if it is the sender, or if the
-        message is none of an agent."""
-        if identity.role is not Role.AGENT:
-            return None
-        agent, own = claim_of(message).name, str(identity)
-        owner = self._owners.get(agent)
-        if owner is None:
-            owner = self._owner(agent, identity)
-        if owner == own:
-            if len(self._owners) >= KNOWN_MAX:
-                self._owners.clear()
-            self._owners[agent] = own
-        return None if owner == own else owner
-
-    def _owner(self, agent: str, identity: Identity) -> str:
-        """Returns the owner of an agent's id. Stores it if it is this identity."""
-        number, own = agent_named(agent), str(identity)
-        if number == NO_AGENT:
-            return "nobody"
-        known = self._connection.execute(
-            "SELECT identity FROM owners WHERE agent = ?", (number,)
-        ).fetchone()
-        if known is not None:
-            return str(known[0])
-        heard = self._connection.execute(
-            "SELECT host FROM host_names WHERE agent = ?", (number,)
-        ).fetchone()
-        if not is_id_of(number, identity) and (heard is None or heard[0] != identity.parts[1]):
-            return "nobody" if heard is None else f"host {heard[0]}"
-        self._connection.execute("INSERT INTO owners VALUES (?, ?)", (number, own))
-        return own
-
     def _counted(
         self, found: Verified, claim: Claim, reason: str, detail: str, where: Heard | None
     ) -> bool:
         """Counts a message that should be refused. Returns whether it is taken nevertheless."""
         is_admitted = self._signatures.mode is not Mode.REQUIRE
         self._count(found, claim, reason, detail, where, is_admitted=is_admitted)
-        if is_admitted and where is not None:
-            self._unproven_ms = max(self._unproven_ms, where.taken_ms)
         return is_admitted
 
     def _count(
@@ -264,6 +189,14 @@ class Admission:
 _KEY: Final = ("sender", "kind", "reason", "detail", "claimed", "topic")
 _UNREAD: Final = Claim("unread", "", "")
 _NOTHING: Final = Claim("", "", "")
+
+
+def _is_own_id(identity: Identity, message: Message) -> bool:
+    """Whether the agent's id in a message was made for this identity; true for other messages."""
+    if identity.role is not Role.AGENT:
+        return True
+    number = agent_named(claim_of(message).name)
+    return number != NO_AGENT and is_id_of(number, identity)
 
 
 def signers(connection: sqlite3.Connection) -> dict[str, int]:

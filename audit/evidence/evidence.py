@@ -213,8 +213,7 @@ class Evidence:
     disownments: people's decisions to disown messages, except those that were taken back.
     disowned: by the schema's fingerprint, the number of unread messages that somebody disowned.
     refused: the refused messages, those that were read last first. No verdict depends on them.
-    unproven_ms: when the ledger last took a message that its sender had not proven; 0 if it never
-        did (see module admission).
+    unproven: whether signatures are required, but could not be verified (see module admission).
     rebuilding: how many messages the ledger still lacks while it is being rebuilt; 0 if it is
         complete. While the ledger is being rebuilt, nothing can be judged.
     heard: when each sender sent its last delta, seal or heartbeat.
@@ -253,7 +252,7 @@ class Evidence:
     disownments: list[Disownment] = field(default_factory=list)
     disowned: dict[str, int] = field(default_factory=dict)
     refused: tuple[Refused, ...] = field(default=(), compare=False)
-    unproven_ms: int = field(default=0, compare=False)
+    unproven: bool = field(default=False, compare=False)
     rebuilding: int = 0
     heard: dict[SenderName, int] = field(default_factory=dict)
     counted: dict[SenderKey, CountedUntil] = field(default_factory=dict)

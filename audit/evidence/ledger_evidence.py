@@ -40,6 +40,7 @@ from skidway.audit.evidence.refused import refused
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
+from skidway.audit.signing.agent_ids import is_id_of
 from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.topic import claims, messages, notes, source_report, transactions
 from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
@@ -335,7 +336,7 @@ class _Reader:
         self._read_decisions(_REMAINING)
         self._read_unread()
         found.refused = tuple(refused(self._connection))
-        (found.unproven_ms,) = select("SELECT unproven FROM meta").fetchone()
+        found.unproven = bool(select("SELECT unproven FROM meta").fetchone()[0])
         values = select("SELECT value FROM notes WHERE kind = ? ORDER BY producer", (KIND,))
         found.statuses = Statuses([value for (value,) in values])
         values = select("SELECT value FROM notes WHERE kind = ?", (source_report.KIND,))
@@ -492,8 +493,8 @@ class _Reader:
             if name and fingerprint not in disowned:
                 identity = Identity.parse(name)
                 if identity.role is Role.AGENT:
-                    own = select("SELECT agent FROM owners WHERE identity = ?", (name,))
-                    about = [found.unread_of_agents.setdefault(agent, {}) for (agent,) in own]
+                    own = [agent for agent in found.hosts if is_id_of(agent, identity)]
+                    about = [found.unread_of_agents.setdefault(agent, {}) for agent in own]
                 elif (cluster := claims.only_cluster(identity)) is not None:
                     about = [found.unread_of_clusters.setdefault(cluster, {})]
                 elif identity.role is Role.RECOUNT:

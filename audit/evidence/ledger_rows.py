@@ -162,7 +162,6 @@ class Rows:
 
     def write(self) -> None:
         """Writes the rows of all records that were taken since the last call."""
-        self._admission.write()
         pending, self._pending = self._pending, PendingRows()
         pending.write(self._connection)
         self._heard.write()

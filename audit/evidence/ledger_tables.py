@@ -77,11 +77,7 @@ CREATE TABLE positions (
 ) WITHOUT ROWID;
 CREATE INDEX tallies_by_bucket ON tallies (bucket);
 CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), unproven INTEGER, taken INTEGER);
-CREATE TABLE owners (agent INTEGER PRIMARY KEY, identity TEXT);
 CREATE TABLE signers (identity TEXT PRIMARY KEY, key INTEGER);
-CREATE TABLE signed_logs (
-    topic TEXT, topic_id TEXT, partition INTEGER, PRIMARY KEY (topic, topic_id, partition)
-) WITHOUT ROWID;
 CREATE TABLE refused (
     sender TEXT, kind TEXT, reason TEXT, detail TEXT, claimed TEXT, topic TEXT, count INTEGER,
     partition INTEGER, first INTEGER, last INTEGER, taken INTEGER, admitted INTEGER,
@@ -177,11 +173,9 @@ INSERT INTO meta VALUES (1, 0, 0)
     bounds: the bounds for event times that agents announced.
     inodes: when the inode of each announced file was made, and the id of the file whose content the
         inode had before (see module rereading).
-    meta: when the last record was read; when the last message was taken that its sender had not
-        proven (see module admission); 0 if there is none.
-    owners: the identities to which agents' ids belong.
+    meta: when the last record was read; whether signatures were required, but could not be
+        verified (see module admission).
     signers: the number of the key with which each sender signed last.
-    signed_logs: the logs with a signed record from the time at which the fleet began to sign.
     refused: refused messages (see modules admission and refused).
     unread: how many messages have a schema that this version of the program does not have, by the
         identity that has signed them; "" if nobody has verified it.

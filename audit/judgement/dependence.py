@@ -69,7 +69,7 @@ class Dependence:
             frozenset(facts.needed),
             tuple((key, _numbers_of(x)) for key, x in facts.common.counters),
             tuple(sorted(facts.unread.items())),
-            facts.policy.doubts(evidence.unproven_ms),
+            evidence.unproven,
             tuple((x.sender, x.time_ms, x.gap) for x in facts.topic.gaps),
             tuple(
                 (key, partition, covered.first)

@@ -71,7 +71,8 @@ def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence
     was set back, this may be earlier than the time in the last message of `agent`. In this case the
     result is the time in that message plus `silence_ms`, because a running agent is never silent
     for so long. If no other agent of the host began to send after `agent` had sent its last
-    message (whatever the clocks showed then), the result is 0: the audit expects no unread lines.
+    message, neither in the log nor by the host's clock (somebody may have copied the messages in
+    another order), the result is 0: the audit expects no unread lines.
     """
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
@@ -105,9 +106,8 @@ def _may_have_begun_later(evidence: Evidence, agent: int, last: int) -> bool:
 def _began_behind(evidence: Evidence, agent: int, before: int) -> bool:
     """Whether an agent began after the last message of agent `before`."""
     both = _in_one_log(evidence, agent, before)
-    if both:
-        return any(mine.first > theirs.last for mine, theirs in both)
-    return _began(evidence, agent) > heard(evidence, before)
+    is_behind = any(mine.first > theirs.last for mine, theirs in both)
+    return is_behind or _began(evidence, agent) > heard(evidence, before)
 
 
 def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_ms: int) -> bool:

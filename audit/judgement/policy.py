@@ -64,8 +64,6 @@ class Policy:
     retired_places: texts that name places (see the module retired_places).
     loads_every_ms: the longest time between two loads into an output; None if unknown.
     freshness_targets: how soon after their ends the buckets of these topics should be complete.
-    proven_from_ms: nothing is complete if the ledger took a message after this time that its sender
-        had not proven; None if messages need no proof.
     """
 
     tiers: tuple[Tier, ...] = (Tier.AGENT, Tier.BROKER, Tier.MIRROR, Tier.HDFS)
@@ -79,12 +77,6 @@ class Policy:
     retired_places: tuple[str, ...] = ()
     loads_every_ms: int | None = None
     freshness_targets: tuple[FreshnessTarget, ...] = ()
-    proven_from_ms: int | None = None
-
-    def doubts(self, unproven_ms: int) -> bool:
-        """Whether messages may be forged. unproven_ms: when the ledger last took a message that its
-        sender had not proven; 0 if it never did."""
-        return self.proven_from_ms is not None and unproven_ms > self.proven_from_ms
 
     def freshness_target_ms(self, source: Source) -> int | None:
         """How soon after its end a bucket of the topic should be complete; None without a target.

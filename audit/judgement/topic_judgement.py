@@ -453,7 +453,7 @@ class TopicJudgement:
         Such messages may concern any agent, tier and bucket."""
         if self._facts.evidence.rebuilding:
             yield Finding(Status.UNKNOWN, reasons.REBUILDING, Cause.REBUILDING)
-        if self._facts.policy.doubts(self._facts.evidence.unproven_ms):
+        if self._facts.evidence.unproven:
             yield Finding(Status.UNKNOWN, reasons.NOT_VERIFIED, Cause.NOT_VERIFIED)
         if unread := self._facts.unread:
             words = reasons.of_unread(unread)

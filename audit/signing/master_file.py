@@ -22,7 +22,7 @@ class MasterFile:
 
     def __init__(self, path: Path, clock: Clock) -> None:
         """Raises KeyRefused if the file cannot be used."""
-        self._file = KeyFile(path)
+        self._file = KeyFile(path, master_keys_in)
         self._clock = clock
         self._look_at = clock.monotonic() + LOOK_EVERY_S
         self.verifier = Verifier()
@@ -46,9 +46,8 @@ class MasterFile:
                 _log.error("master_keys_refused", reason=self.problem)
 
     def _read(self) -> None:
-        text = self._file.changed()
-        if text is not None:
-            keys = master_keys_in(text)
+        keys = self._file.changed()
+        if keys is not None:
             self.verifier.use(keys)
             _log.info("master_keys_taken", numbers=[key.number for key in keys])
 

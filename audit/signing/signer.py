@@ -39,7 +39,7 @@ class Signer:
     """Owns the keys of one sender. Reads the file when it is asked for the first time."""
 
     def __init__(self, path: Path, doubt: Doubt, clock: Clock) -> None:
-        self._file = KeyFile(path)
+        self._file = KeyFile(path, self._usable)
         self._doubt = doubt
         self._clock = clock
         self._look_at = clock.monotonic()
@@ -92,14 +92,15 @@ class Signer:
 
     def _look(self) -> None:
         """Reads the file if it has changed."""
-        known, self._refusal = self._refusal, None
+        known = self._refusal
         try:
-            text = self._file.changed()
-            if text is not None:
-                self._take(sender_keys_in(text))
+            keys = self._file.changed()
+            self._refusal = None
         except KeyRefused as error:
-            self._take(())
-            self._refusal = self._sentence(str(error))
+            keys, self._refusal = (), self._sentence(str(error))
+        if keys is not None:
+            self._keys = keys
+            self._own.use(keys)
         if self._refusal not in (None, known):
             _log.error("audit_key_refused", reason=self._refusal)
         elif known is not None and self._refusal is None:
@@ -108,10 +109,8 @@ class Signer:
     def _sentence(self, words: str) -> str:
         return f"The key of the audit messages ({self._file.path}) {words}."
 
-    def _take(self, keys: Sequence[SenderKey]) -> None:
-        doubt = self._doubt(keys[-1].identity) if keys else None
-        if doubt is not None:
-            self._file = KeyFile(self._file.path)  # its doubt may pass without a change
+    def _usable(self, text: str) -> Sequence[SenderKey]:
+        keys = sender_keys_in(text)
+        if doubt := self._doubt(keys[-1].identity):
             raise KeyRefused(_WRONG.format(keys[-1].identity, doubt))
-        self._keys = keys
-        self._own.use(keys)
+        return keys

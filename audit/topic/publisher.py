@@ -22,6 +22,7 @@ import pyarrow as pa
 from prometheus_client import Counter
 
 from skidway import log
+from skidway.audit.signing.keys import KeyRefused
 from skidway.audit.signing.signature import HEADER as SIGNATURE
 from skidway.audit.signing.signer import Signer
 from skidway.audit.topic import messages, topic
@@ -212,11 +213,13 @@ def signer_or_none(signer: Signer | None) -> Signer | None:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """Epoch, number and time of the newest message of a producer."""
+    """Epoch, number and time of the newest message of a producer. needs_key: whether it was signed,
+    and the program has no key now."""
 
     epoch: int
     number: int
     time_ms: int
+    needs_key: bool = False
 
 
 def newest_own(
@@ -242,12 +245,19 @@ def newest_own(
 
 
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
-    """Raises StateRefused if the program has published a message that is newer than its state.
-    newest: the program's newest message on the topic.
+    """Raises StateRefused if the program has published a message that is newer than its state, and
+    KeyRefused if it has signed in this epoch, and has no key any more. newest: the program's newest
+    message on the topic.
 
     epoch, number: those of the newest message that the state knows. state: words for the error's
     text that name the state and its path.
     """
+    if newest is not None and newest.needs_key and newest.epoch == epoch:
+        raise KeyRefused(
+            f"audit.key.location is not set, but {state} belongs to a program that has signed its"
+            " messages to the audit. Without a signature, the audit would refuse further ones, and"
+            " never know what they counted. Set it again, or begin a new epoch."
+        )
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return
     raise StateRefused(
@@ -318,4 +328,5 @@ class _Own:
             return None
         if (message.sender.tier, message.sender.producer) != (self.tier, self.producer):
             return None
-        return Newest(message.sender.epoch, message.number, message.time_ms)
+        needs_key = self.signer is None and record.signature is not None
+        return Newest(message.sender.epoch, message.number, message.time_ms, needs_key)

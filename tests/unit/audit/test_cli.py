@@ -84,8 +84,8 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     assert "tier hdfs never reported" in printed.out
     words = (
         f"note: {tmp_path}/audit.yml is not here, so default settings apply: tiers agent, broker,"
-        " mirror, hdfs, no roster, nothing exempt or retired by settings; --config FILE names"
-        " others\n"
+        " mirror, hdfs, no roster, nothing exempt or retired by settings, signatures not"
+        " verified; --config FILE names others\n"
     )
     assert words in printed.err
     (tmp_path / "audit.yml").write_text(

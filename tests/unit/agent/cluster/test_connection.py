@@ -20,8 +20,7 @@ from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import open_state
 from skidway.audit.signing.agent_ids import is_id_of
 from skidway.audit.signing.identity import Identity
-from skidway.audit.signing.keys import KeyRefused, MasterKey, text_of
-from skidway.audit.signing.signer import LOOK_EVERY_S, Signer
+from skidway.audit.signing.keys import KeyRefused
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.audit.topic.messages import Heartbeat, Tier, decode
@@ -303,28 +302,23 @@ def test_an_agent_waits_for_the_registry_and_says_so(
 
 @promise("6 signed")
 def test_an_agents_id_says_whose_it_is(tmp_path: Path) -> None:
-    """An agent whose host has a key takes an id that says whose it is, as soon as the key can be
-    used, and keeps it. An agent that has told the audit something before there was a key keeps the
-    id that it had."""
-    key, web1, clock = tmp_path / "key", Identity.parse("agent/dc1/web1"), ManualClock()
-    signer = Signer(key, lambda _: None, clock)
+    """A new agent takes an id that says whose it is, also before its host has a key, and keeps it.
+    An agent that has told the audit something under another name, and has a key now, waits: the
+    audit would refuse its messages. Without a key it keeps its id."""
+    web1, web2 = (Identity.parse(f"agent/dc1/{x}") for x in ("web1", "web2"))
     with contextlib.closing(open_state(tmp_path)) as state:
-        before = state.agent
-        with pytest.raises(KeyRefused):
-            program.settle_id(state, signer)
-        key.write_text(text_of([MasterKey(1, bytes(32)).sender_key(web1)]))
-        clock.advance(LOOK_EVERY_S)
-        assert program.settle_id(state, signer)
-        assert (is_id_of(before, web1), is_id_of(state.agent, web1)) == (False, True)
-        assert not program.settle_id(state, signer)
-    taken = state.agent
-    with contextlib.closing(open_state(tmp_path)) as again:
-        assert again.agent == taken
+        assert program.settle_id(state, web1, has_key=False)
+        assert is_id_of(state.agent, web1)
+        assert not program.settle_id(state, web1, has_key=True)
+        taken = state.agent
         changes = Changes()
         changes.put_meta("number", "3")
-        again.commit(changes)
+        state.commit(changes)
     with contextlib.closing(open_state(tmp_path)) as told:
-        assert not told.begin_as(before)
+        assert not program.settle_id(told, web2, has_key=False)
+        with pytest.raises(KeyRefused, match="under another name than agent/dc1/web2"):
+            program.settle_id(told, web2, has_key=True)
+        assert not program.settle_id(told, web1, has_key=True)
         assert told.agent == taken
 
 

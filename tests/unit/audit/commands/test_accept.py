@@ -177,7 +177,7 @@ def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
 
 @promise("6 signed")
 def test_who_decided_is_proven_if_the_decision_is_signed(
-    ask: Ask, store: Ledger, tmp_path: Path
+    ask: Ask, store: Ledger, tmp_path: Path, ids_of_senders: None
 ) -> None:
     """A decision that the person's key has signed is marked as signed wherever it is shown, even if
     somebody repeats it without the signature; any other decision is not."""

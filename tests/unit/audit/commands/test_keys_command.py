@@ -144,7 +144,7 @@ def test_without_master_keys_the_command_says_so(run: Run, line: str) -> None:
 def test_a_person_decides_with_the_key_in_the_own_home(run: Run) -> None:
     """Under `require`, a decision needs the person's key: by default that in the home, for the
     owner alone. The name in the key is the name of who decides; another one is refused, and so is
-    the key of an agent, or one that others may read."""
+    the key of an agent, one of another master key, or one that others may read."""
     clock = ManualClock()
     run("keys rotate")
     settings = load(AuditSettings, Path("audit.yml"))
@@ -158,6 +158,12 @@ def test_a_person_decides_with_the_key_in_the_own_home(run: Run) -> None:
     assert (signer is not None, person) == (True, "ada")
     status, _, said = run("retire hdfs --reason x --name ceo")
     assert (status, "--name ceo: the key is that of ada." in said) == (2, True)
+    masters = Path("masters").read_text()
+    Path("masters").unlink()
+    run("keys rotate")
+    with pytest.raises(UsageError, match="would refuse what person/ada signs: wrong signature"):
+        publication.person_signer(settings, None, clock)
+    Path("masters").write_text(masters)
     home.chmod(0o640)
     with pytest.raises(UsageError, match=r"others may read it: chmod 600"):
         publication.person_signer(settings, None, clock)

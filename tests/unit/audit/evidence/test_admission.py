@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -61,9 +62,9 @@ TIERS = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 class Reader:
     """A ledger that reads records of one audit topic."""
 
-    def __init__(self, mode: Mode = Mode.REQUIRE, since_ms: int | None = None) -> None:
+    def __init__(self, mode: Mode = Mode.REQUIRE, path: str | Path = ":memory:") -> None:
         verifier = None if mode is Mode.OFF else Verifier([MASTER])
-        self.ledger = Ledger(signatures=Signatures(mode, verifier, since_ms))
+        self.ledger = Ledger(path, signatures=Signatures(mode, verifier))
         self._offset = 0
 
     def read(
@@ -181,45 +182,30 @@ def test_what_a_sender_signs_and_nobody_can_read_concerns_its_own(
     assert reader.status() == expected
 
 
-def test_unsigned_messages_of_before_are_trusted_until_the_log_is_signed() -> None:
-    """While a fleet begins to sign, unsigned messages count if their records are older than
-    `audit.signatures.since`, until the log has a signed record from then on; each log has its own
-    such record. A sender whose clock is ahead does not bring that forward."""
-    early = Reader(since_ms=READ + 1)
-    early.read(Heartbeat(BROKER, 1, NOW), HONEST[BROKER], time_ms=READ + 1)
-    early.read(Heartbeat(AGENT, 1, NOW), None, time_ms=NOW)
-    assert early.refused() == []
-    for topic, taken in ((TOPIC, False), (f"dc9.{TOPIC}", True)):
-        reader = Reader(since_ms=NOW)
-        reader.read(Heartbeat(AGENT, 1, NOW - 5), None, time_ms=NOW - 5)
-        reader.read(Heartbeat(AGENT, 2, NOW + 5), None, time_ms=NOW)
-        reader.read(Heartbeat(BROKER, 1, NOW), HONEST[BROKER], time_ms=NOW - 1)
-        reader.read(Heartbeat(AGENT, 3, NOW - 4), None, time_ms=NOW - 4)
-        reader.read(Heartbeat(BROKER, 2, NOW), HONEST[BROKER], time_ms=NOW)
-        reader.read(Heartbeat(AGENT, 4, NOW - 3), None, time_ms=NOW - 3, topic=topic)
-        [numbers] = [
-            x for key, x in reader.ledger.evidence().senders.items() if key[1] == AGENT.producer
-        ]
-        assert numbers.last == (4 if taken else 3)
-        assert sum(reader.ledger.refused_by_reason().values()) == (1 if taken else 2)
-        assert reader.ledger.evidence().unproven_ms == 0
+def test_what_was_taken_before_anybody_had_to_sign_stays(tmp_path: Path) -> None:
+    """A fleet that begins to sign: what the store has taken without signatures stays complete, and
+    from then on only signed messages of the same senders are taken."""
+    before = Reader(Mode.OFF, tmp_path / "audit.db")
+    before.complete(signed=False)
+    before.ledger.close()
+    reader = Reader(path=tmp_path / "audit.db")
+    assert reader.status() == (Status.COMPLETE, set())
+    reader.read(Heartbeat(AGENT, 2, READ + 5), None)
+    reader.read(Heartbeat(AGENT, 2, READ + 5), HONEST[AGENT])
+    assert [x[:3] for x in reader.refused()] == [("agent/dc1/web1", "heartbeat", "unsigned")]
+    assert reader.status() == (Status.COMPLETE, set())
 
 
 def test_an_id_says_whose_it_is() -> None:
-    """Another host cannot claim the id of an agent, not even before the agent was heard. The id of
-    an agent that began before its host had a key belongs to the host of which it was heard."""
+    """Nobody can claim the id of another's agent, not even before the agent was heard, nor an id
+    that was made for nobody."""
     reader, old = Reader(), replace(AGENT, producer="5")
     reader.read(Heartbeat(replace(AGENT, host="evil"), 9, NOW), HONEST[EVIL_AGENT])
     reader.read(Heartbeat(AGENT, 2, NOW), HONEST[AGENT])
     reader.read(Heartbeat(old, 2, NOW), HONEST[AGENT])
-    assert {(x[0], x[3]) for x in reader.refused()} == {
-        ("agent/dc1/evil", "nobody"), ("agent/dc1/web1", "nobody"),
+    assert {x[::2] for x in reader.refused()} == {
+        ("agent/dc1/evil", "another's agent id"), ("agent/dc1/web1", "another's agent id"),
     }  # fmt: skip
-    begun = Reader(since_ms=NOW)
-    begun.read(Heartbeat(old, 1, NOW - 5), None, time_ms=NOW - 5)
-    begun.read(Heartbeat(replace(old, host="evil"), 9, NOW), HONEST[EVIL_AGENT])
-    begun.read(Heartbeat(old, 2, NOW), HONEST[AGENT])
-    assert [(x[0], x[3]) for x in begun.refused()] == [("agent/dc1/evil", "host web1")]
 
 
 def test_several_agents_of_a_host_have_their_own_keys() -> None:
@@ -232,7 +218,7 @@ def test_several_agents_of_a_host_have_their_own_keys() -> None:
     reader.read(Heartbeat(theirs, 1, NOW), two)
     assert reader.refused() == []
     reader.read(Heartbeat(ours, 2, NOW + 1), two)
-    assert reader.refused()[0][2:] == ("another's agent id", "agent/dc1/web1/shop")
+    assert [x[::2] for x in reader.refused()] == [("agent/dc1/web1/bank", "another's agent id")]
 
 
 def test_a_producer_that_is_no_id_is_nobody() -> None:
@@ -240,32 +226,29 @@ def test_a_producer_that_is_no_id_is_nobody() -> None:
     reader = Reader()
     for name in ("", "7x", "-7", "07", str(1 << 63)):
         reader.read(Heartbeat(replace(AGENT, producer=name), 1, NOW), HONEST[AGENT])
-    assert {x[2:] for x in reader.refused()} == {("another's agent id", "nobody")}
+    assert {x[2:] for x in reader.refused()} == {("another's agent id", "")}
     assert not reader.ledger.evidence().senders
 
 
-def test_a_ledger_that_took_unproven_messages_proves_nothing() -> None:
-    """If a ledger took messages while signatures were off, nothing in it is complete once they are
-    required, unless that was before `audit.signatures.since`."""
-    reader = Reader(Mode.OFF)
-    reader.complete()
-    assert reader.status() == (Status.COMPLETE, set())
-    assert reader.status(replace(TIERS, proven_from_ms=0))[0] is Status.UNKNOWN
-    assert Cause.NOT_VERIFIED in reader.status(replace(TIERS, proven_from_ms=0))[1]
-    assert reader.status(replace(TIERS, proven_from_ms=READ)) == (Status.COMPLETE, set())
-
-
-@pytest.mark.parametrize("signed", [True, False])
-def test_a_program_without_keys_never_says_complete(signed: bool) -> None:
+@pytest.mark.parametrize(
+    ("mode", "signed", "is_unproven"),
+    [(Mode.WARN, True, True), (Mode.WARN, False, False), (Mode.REQUIRE, False, True)],
+)
+def test_a_program_without_keys_never_says_complete(
+    mode: Mode, signed: bool, is_unproven: bool
+) -> None:
     """A program that reads the topics itself, and has no master keys, takes the messages so that it
-    can show them, but says complete only if nobody signs anything."""
-    ledger = Ledger(signatures=Signatures(Mode.WARN))
+    can show them. It says complete only if it has no settings, and nobody signs anything."""
+    ledger = Ledger(signatures=Signatures(mode))
     count = Count(LOGS, OWN, BUCKETS[0], BUCKET_MS, 5, 10, 77)
     value = encode(Delta(BROKER, 1, NOW, (Range(LOGS, 0, 0, 5),), (count,)))
     header = signature.sign(MASTER.sender_key(HONEST[BROKER]), value) if signed else None
     where = Heard(TOPIC, "id", 0, 0, NOW, NOW, is_live=True, signature=header)
     ledger.take_records([(value, where)], {}, NOW)
-    assert Policy(proven_from_ms=0).doubts(ledger.evidence().unproven_ms) is signed
+    evidence = ledger.evidence()
+    assert evidence.unproven is is_unproven
+    [found] = verdicts(evidence, TIERS, READ)
+    assert (Cause.NOT_VERIFIED in {x.cause for x in found.findings}) is is_unproven
 
 
 def test_the_audit_knows_which_keys_are_in_use() -> None:

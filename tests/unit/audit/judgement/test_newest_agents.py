@@ -246,6 +246,19 @@ def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() ->
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW + HOUR + SILENCE
 
 
+@promise("6 signed")
+def test_who_copies_messages_in_another_order_hides_no_dead_agent() -> None:
+    """Whoever may write an audit topic can copy the signed messages of a host in another order,
+    which a store that is made anew may read first. The clock of the host in the messages still says
+    that the new agent began behind the dead one, which may have left lines unread."""
+    old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
+    first, *rest = [beat(NEW, NOW - MINUTE), beat(NEW, NOW - 10)]
+    for said in ([first, *old, *rest], [first, *rest, *old], [old[1], first, old[0], *rest]):
+        evidence = folded(said)
+        is_waited_for = 1 in newest_agents(evidence, [1, 2], SILENCE, NOW)
+        assert is_waited_for or unread_until(evidence, 1, [1, 2], SILENCE) == NOW - MINUTE
+
+
 def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
     """Returns the messages of a host that has had two agents. The old agent's clock was a day ahead
     when the agent sent a seal and ended. Then the new agent began; it has sent the messages

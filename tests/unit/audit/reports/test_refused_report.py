@@ -54,7 +54,7 @@ Ask = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Ledger:
+def ledger(tmp_path: Path, ids_of_senders: None) -> Ledger:
     """A store that requires signatures, with one complete bucket."""
     (tmp_path / "store").mkdir()
     made = verifying(path=tmp_path / "store" / DATABASE)

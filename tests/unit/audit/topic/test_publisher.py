@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from skidway.audit.signing.keys import KeyRefused
 from skidway.audit.topic import messages, topic
 from skidway.audit.topic.messages import TOPIC, Heartbeat, Sender, Tier
 from skidway.audit.topic.publisher import (
@@ -169,6 +170,16 @@ def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> 
     numbers again."""
     with pytest.raises(StateRefused, match="older copy of itself"):
         check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
+
+
+@promise("6 signed")
+def test_who_has_signed_does_not_go_on_without_a_key() -> None:
+    """A program that has signed in its present epoch, and has no key any more, does not begin: the
+    audit would never know what its unsigned messages counted. A new epoch may begin without."""
+    newest = Newest(1, 5, 0, needs_key=True)
+    with pytest.raises(KeyRefused, match="location is not set"):
+        check_restored(newest, 1, 5, "The state in /x")
+    check_restored(newest, 2, 0, "The state in /x")
 
 
 @pytest.mark.parametrize(("epoch", "number"), [(1, 5), (1, 6), (2, 0)])
