@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from skidway.audit.counts.checksum import brief
 from skidway.audit.counts.counts import NO_AGENT, Sums
 from skidway.audit.evidence.evidence import GapNote, LossNote
-from skidway.audit.evidence.refused import Refused
+from skidway.audit.evidence.refused import Reason, Refused
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.cause import Cause
 from skidway.audit.judgement.verdict import AgentVerdict, Place
@@ -200,7 +200,8 @@ def of_refused(found: Sequence[Refused]) -> str:
     messages = noun if count == 1 else f"{noun}s"
     detail = f" ({newest.detail})" if newest.detail else ""
     sender = newest.sender or "an unknown sender"
-    return f"{count:,} {messages} of {sender} {are} refused: {newest.reason}{detail}"
+    by = "of" if not newest.sender or newest.reason in tuple(Reason) else "in the name of"
+    return f"{count:,} {messages} {by} {sender} {are} refused: {newest.reason}{detail}"
 
 
 def _is_or_are(count: int) -> str:

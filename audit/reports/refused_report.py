@@ -24,7 +24,7 @@ def sentences(evidence: Evidence, now_ms: int) -> list[str]:
         for x in evidence.disownments
         if x.fingerprint in evidence.disowned
     ]
-    return [*_first(refused, "senders and reasons"), *_first(disowned, "schemas")]
+    return [*_first(refused, "senders or reasons"), *_first(disowned, "schemas")]
 
 
 def document(evidence: Evidence) -> dict[str, Any]:
@@ -62,5 +62,5 @@ def _row(found: Refused) -> dict[str, Any]:
 
 def _first(said: Sequence[str], what: str) -> list[str]:
     more = len(said) - SHOWN
-    others = [f"So are messages of {more:,} more {what}."] if more > 0 else []
+    others = [f"So are those of further {what} ({more:,})."] if more > 0 else []
     return [*(f"{words}." for words in said[:SHOWN]), *others]

@@ -102,9 +102,9 @@ def test_refused_messages_are_named_and_change_no_verdict(ledger: Ledger, run: A
     status, printed = run("report")
     assert (status, "The bucket of 1 topic is complete." in printed) == (0, True)
     for words in (
-        "2 messages of agent/dc1/web1 are refused: unsigned.",
+        "2 messages in the name of agent/dc1/web1 are refused: unsigned.",
         "1 message of an unknown sender is refused: unsigned.",
-        "1 message of person/ceo is refused: unsigned.",
+        "1 message in the name of person/ceo is refused: unsigned.",
     ):
         assert words in printed
     found = json.loads(run("report --json")[1])["refused"]
@@ -132,7 +132,7 @@ def test_a_host_whose_messages_are_refused_is_not_only_silent(
     beats = [Heartbeat(AGENT, 2, LATER - 1), Heartbeat(AGENT, 2, LATER)]
     take_signed(ledger, beats, LATER, master=master, offset=50)  # type: ignore[arg-type]
     take_signed(ledger, [*unheard(LATER), *newer()], LATER, offset=60)
-    words = f"2 messages of agent/dc1/web1 are refused: {reason}"
+    words = f"2 messages in the name of agent/dc1/web1 are refused: {reason}"
     command = "skidway audit keys derive agent/dc1/web1 --config audit.yml"
     status, printed = run("hosts", LATER + 1)
     assert (status, f": {words}" in printed.splitlines()[1]) == (1, True)
@@ -194,7 +194,9 @@ def test_a_counter_whose_messages_are_refused_is_not_only_stopped(
     [bucket] = verdicts(evidence, POLICY, LATER)
     found = explain(bucket, evidence, POLICY, LATER)
     [refused] = [x for x in found if x.cause is Cause.MESSAGES_REFUSED]
-    assert refused.words.endswith(f"1 message of {identity} is refused: wrong signature")
+    assert refused.words.endswith(
+        f"1 message in the name of {identity} is refused: wrong signature"
+    )
     assert refused.command.line == f"skidway audit keys derive {identity}"
 
 
@@ -205,7 +207,7 @@ def test_a_counter_that_is_refused_later_has_not_stopped(ledger: Ledger) -> None
     others = [Heartbeat(x, 1, LATER) for x in (MIRROR, HDFS)] + [Heartbeat(AGENT, 2, LATER)]
     take_signed(ledger, others, LATER, offset=60)
     page = shown(ledger, "/", LATER + 1)
-    assert "1 message of counter/broker/dc1 is refused: wrong signature. Next: " in page
+    assert "1 message in the name of counter/broker/dc1 is refused: wrong signature. Next: " in page
     assert "systemctl start skidway-audit-count" not in page
 
 
@@ -218,8 +220,8 @@ def test_an_output_whose_loads_are_refused_is_not_only_late(ledger: Ledger) -> N
     take_signed(ledger, newer, LATER, offset=60)
     policy = replace(POLICY, loads_every_ms=1_000)
     _, _, page = ask(ledger, "/", policy, now_ms=LATER + 1)
-    words = "records wait for a load: 1 message of loader/offline//logs is refused: wrong signature"
-    assert words in page
+    words = "1 message in the name of loader/offline//logs is refused: wrong signature"
+    assert f"records wait for a load: {words}" in page
     assert "systemctl start skidway-loader" not in page
 
 
@@ -230,7 +232,7 @@ def test_while_a_fleet_begins_to_sign_messages_would_be_refused() -> None:
     take_signed(ledger, good(), DUE, master=None)
     evidence = ledger.evidence()
     said = refused_report.sentences(evidence, DUE)
-    assert "2 messages of agent/dc1/web1 would be refused: unsigned." in said
+    assert "2 messages in the name of agent/dc1/web1 would be refused: unsigned." in said
     assert Refusals(evidence).of_host("dc1", "web1") is None
     assert {x["taken"] for x in refused_report.document(evidence)["refused"]} == {True}
 
@@ -264,8 +266,8 @@ def test_only_the_newest_senders_are_named(ledger: Ledger) -> None:
         host = Sender(Tier.AGENT, "dc1", str(100 + number), f"h{number}", 1)
         take_signed(ledger, [Heartbeat(host, 0, DUE)], DUE + number, master=None, offset=number)
     said = refused_report.sentences(ledger.evidence(), DUE + 7)
-    assert [x.split()[3] for x in said[:5]] == [f"agent/dc1/h{x}" for x in (7, 6, 5, 4, 3)]
-    assert said[5].startswith("So are messages of 3 more senders")
+    assert [x.split()[6] for x in said[:5]] == [f"agent/dc1/h{x}" for x in (7, 6, 5, 4, 3)]
+    assert said[5].startswith("So are those of further senders or reasons (3)")
     later = refused_report.sentences(ledger.evidence(), DUE + 7 + refused_report.RECENT_MS)
     assert len(later) == 1
     assert len(refused_report.document(ledger.evidence())["refused"]) == 8
