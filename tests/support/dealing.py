@@ -28,21 +28,44 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/e2e/test_recount.py",
         "tests/e2e/test_trace.py",
     ),
-    "hdfs": (
+    "spark": (
         "tests/crash/audit/test_hdfs_output.py",
+        "tests/crash/loader/test_datasource.py",
         "tests/crash/loader/test_hdfs_store.py",
         "tests/crash/loader/test_hdfs_trouble.py",
+        "tests/crash/loader/test_illegal_topics.py",
         "tests/crash/loader/test_load.py",
+        "tests/crash/loader/test_progress.py",
         "tests/crash/loader/test_reload.py",
+        "tests/crash/loader/test_resident.py",
+        "tests/crash/loader/test_rewriting.py",
+        "tests/crash/loader/test_stream.py",
+        "tests/crash/loader/test_tables.py",
+    ),
+    "kafka": (
+        "tests/conformance/client/test_stock_clients.py",
+        "tests/conformance/client/test_transactions.py",
+        "tests/conformance/consumer/test_groups.py",
+        "tests/conformance/mirror/test_apache_kafka.py",
+        "tests/conformance/registry/test_dump_and_restore.py",
+        "tests/conformance/skidway/test_commands.py",
+        "tests/e2e/test_apache_kafka.py",
+    ),
+    "java": (
+        "tests/conformance/java/test_admin.py",
+        "tests/conformance/java/test_consumer.py",
+        "tests/conformance/java/test_groups.py",
+        "tests/conformance/java/test_log_files.py",
+        "tests/conformance/java/test_producer.py",
     ),
 }
 """Groups of files whose tests run in one process. The group `site` contains the end-to-end tests
-that share one running pipeline. The group `hdfs` contains the tests that share one HDFS.
+that share one running pipeline. Those of the others share servers that are expensive to start: a
+Spark and an HDFS, an Apache Kafka, Kafka's own clients.
 """
 LONG = (
-    "hdfs", "site", "tests/e2e/test_demo.py", "tests/crash/loader/test_spark_cluster.py",
-    "tests/e2e/test_incidents.py", "tests/crash/audit/test_audit_programs.py",
-    "tests/crash/loader/test_resident.py",
+    "spark", "site", "tests/e2e/test_demo.py", "tests/crash/loader/test_spark_cluster.py",
+    "tests/e2e/test_incidents.py", "kafka", "tests/crash/audit/test_audit_programs.py",
 )  # fmt: skip
 """The groups and files that take longest, in this order, on two cores."""
 SUITES = ("e2e", "crash", "conformance", "model", "unit")
