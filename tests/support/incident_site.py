@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import shlex
@@ -16,10 +15,9 @@ from typing import Any
 
 import yaml
 
-from skidway.cli.commands import main
 from skidway.demo.site import DATACENTER
 from support.pipeline import Oracle, Pipeline, source
-from support.processes import eventually
+from support.processes import call_skidway, eventually
 
 HOST = "incidents.example"
 """The `host.name` of all programs of the site, which is not the kernel's name for this host."""
@@ -113,15 +111,13 @@ class Incidents:
         status as the member `status`. If `loads` is true, the audit also expects the counts of the
         tier hdfs."""
         config = self.pipeline.site.config("audit") if loads else self.without_loads
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            status = main(["audit", verb, "--json", "--config", str(config), *options])
-        if status == 2:
+        done = call_skidway("audit", verb, "--json", "--config", str(config), *options)
+        if done.returncode == 2:
             # the command exits with 2 while the audit does not know the topic yet
             return {"buckets": [], "others": 0, "status": 2}
-        assert status in (0, 1), out.getvalue()
-        document: dict[str, Any] = json.loads(out.getvalue())
-        return document | {"status": status}
+        assert done.returncode in (0, 1), done.stdout
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document | {"status": done.returncode}
 
     def cause(
         self, topic: str, cause: str, *, tier: str | None = None, offsets: int = 0, **options: Any

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import io
 import os
 import signal
 import socket
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from skidway.cli import main
 from skidway.demo.supervisor import session_members
 from support.ports import free_port as free_port
 
@@ -243,6 +245,20 @@ def running(
 def skidway(*arguments: str) -> list[str]:
     """Returns the command line of `skidway ...` in the Python environment of the tests."""
     return [*SKIDWAY, *arguments]
+
+
+def call_skidway(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command `skidway ...` in this process, which saves the start of another one, and
+    returns its result."""
+    out, err = io.StringIO(), io.StringIO()
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main(arguments)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    return subprocess.CompletedProcess(list(arguments), status, out.getvalue(), err.getvalue())
 
 
 def run_skidway(

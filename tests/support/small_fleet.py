@@ -23,12 +23,11 @@ from skidway.kafka.types import TopicPartition
 from support.agent_process import AgentProcess
 from support.brokers import SkidwayBroker
 from support.processes import (
-    WITHIN_S,
     Program,
     answers,
+    call_skidway,
     eventually,
     free_port,
-    run_skidway,
     running,
     skidway,
 )
@@ -113,7 +112,7 @@ class Fleet:
     def ask(self, *arguments: str) -> tuple[int, str]:
         """Runs a command of `skidway audit`. Returns its exit status and its output, including the
         errors."""
-        done = run_skidway("audit", *arguments, within_s=2 * WITHIN_S)
+        done = call_skidway("audit", *arguments)
         return done.returncode, done.stdout + done.stderr
 
     def wait(self, *more: str, host: str = "app1", timeout_s: int = 300) -> tuple[int, str]:

@@ -30,7 +30,15 @@ from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source, sources_of
 from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
-from support.processes import Program, answers, eventually, free_port, run_skidway, skidway
+from support.processes import (
+    Program,
+    answers,
+    call_skidway,
+    eventually,
+    free_port,
+    run_skidway,
+    skidway,
+)
 from support.promises import promise
 from support.small_disks import KINDS, small_disk
 
@@ -124,7 +132,7 @@ class Site:
         return answers(f"http://127.0.0.1:{self.health_port}/health")
 
     def report(self) -> tuple[int, dict[str, Any]]:
-        done = run_skidway(
+        done = call_skidway(
             "audit", "report", "--json", "--tiers", "agent,broker", "--lateness-ms", "0",
             "--bootstrap-server", self.address,
         )  # fmt: skip
@@ -315,7 +323,7 @@ def test_the_history_is_asked_over_http_and_outlives_a_kill(site: Site) -> None:
     site.event_ms = (SystemClock().time_ms() - 60_000) // BUCKET_MS * BUCKET_MS
 
     def words() -> list[str]:
-        done = run_skidway(*asked, "--topic", "main.logs", "--bucket", str(site.event_ms))
+        done = call_skidway(*asked, "--topic", "main.logs", "--bucket", str(site.event_ms))
         buckets = json.loads(done.stdout)["buckets"] if done.returncode == 0 else []
         return [change["word"] for change in buckets[0]["changes"]] if buckets else []
 

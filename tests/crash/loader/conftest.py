@@ -7,14 +7,12 @@ import contextlib
 import io
 import json
 import os
-import signal
 import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from signal import SIGINT, SIGTERM
 from typing import Any
 from unittest.mock import patch
 
@@ -28,7 +26,6 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.topic import topic as audit_topic
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.audit.topic.messages import Announcement, Delta, Tier, decode, encode
-from skidway.cli import main
 from skidway.clock import SystemClock
 from skidway.kafka import columns
 from skidway.kafka.client import Client, Fetcher, NewTopic, Producer
@@ -43,7 +40,7 @@ from skidway.schemas.client import RegistryClient
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
 from support.fold import judge
-from support.processes import Program, answers, free_port, running, skidway
+from support.processes import Program, answers, call_skidway, free_port, running, skidway
 from support.proxy import LOADER, Fault, Intervention, Proxy, fetches
 from support.zookeeper import ZooKeeper
 
@@ -160,21 +157,12 @@ class SharedSpark:
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Runs `skidway` with these arguments. Returns its output and its exit status."""
-        out, err = io.StringIO(), io.StringIO()
-        handlers = {number: signal.getsignal(number) for number in (SIGTERM, SIGINT)}
-        try:
-            with (
-                patch("skidway.loader.runs.run.SparkRunner", self._runner),
-                patch("skidway.loader.runs.compaction.SparkRunner", self._runner),
-                patch("skidway.loader.runs.reload.SparkRunner", self._runner),
-                contextlib.redirect_stdout(out),
-                contextlib.redirect_stderr(err),
-            ):
-                code = main(arguments)
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
-        return subprocess.CompletedProcess(list(arguments), code, out.getvalue(), err.getvalue())
+        with (
+            patch("skidway.loader.runs.run.SparkRunner", self._runner),
+            patch("skidway.loader.runs.compaction.SparkRunner", self._runner),
+            patch("skidway.loader.runs.reload.SparkRunner", self._runner),
+        ):
+            return call_skidway(*arguments)
 
     def close(self) -> None:
         """Ends Spark, as the loader does."""
