@@ -250,7 +250,7 @@ def skidway(*arguments: str) -> list[str]:
 def call_skidway(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs the command `skidway ...` in this process, which saves the start of another one, and
     returns its result."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -258,7 +258,8 @@ def call_skidway(*arguments: str) -> subprocess.CompletedProcess[str]:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    return subprocess.CompletedProcess(list(arguments), status, out.getvalue(), err.getvalue())
+    out.seek(0)
+    return subprocess.CompletedProcess(list(arguments), status, out.read(), err.getvalue())
 
 
 def run_skidway(

@@ -9,7 +9,7 @@ import pytest
 from skidway.kafka.protocol.metadata import MetadataRequest, MetadataResponse
 from support.batches import batch, sized
 from support.brokers import SkidwayBroker
-from support.processes import eventually, free_port, run_skidway
+from support.processes import call_skidway, eventually, free_port, run_skidway
 from support.raw_client import RawClient
 
 
@@ -18,20 +18,20 @@ def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None
     command prints an empty list."""
     listener = f"metrics.listener=127.0.0.1:{skidway_broker.metrics_port}"
     url = f"http://127.0.0.1:{skidway_broker.metrics_port}"
-    done = run_skidway("mirror", "status", "--set", listener)
+    done = call_skidway("mirror", "status", "--set", listener)
     assert (done.returncode, done.stdout) == (
         0,
         f"the broker at {url}/health mirrors nothing: it has no mirror.sources; --config names the"
         " settings of another broker of this host\n",
     )
-    done = run_skidway("mirror", "status", "--json", "--set", listener)
+    done = call_skidway("mirror", "status", "--json", "--set", listener)
     assert json.loads(done.stdout) == []
 
 
 def test_a_broker_that_is_away_is_named() -> None:
     """If the broker does not answer, `skidway mirror status` prints one sentence and exits with
     status 3."""
-    done = run_skidway("mirror", "status", "--set", f"metrics.listener=127.0.0.1:{free_port()}")
+    done = call_skidway("mirror", "status", "--set", f"metrics.listener=127.0.0.1:{free_port()}")
     assert done.returncode == 3
     assert "no broker answers at http://127.0.0.1:" in done.stderr
 
@@ -39,10 +39,10 @@ def test_a_broker_that_is_away_is_named() -> None:
 def test_settings_are_validated_without_starting() -> None:
     """`skidway broker validate` accepts good settings, refuses bad settings, and does not start a
     broker."""
-    done = run_skidway("broker", "validate", "--set", "broker.id=7")
+    done = call_skidway("broker", "validate", "--set", "broker.id=7")
     assert done.returncode == 0
     assert "broker 7 of cluster main" in done.stdout
-    done = run_skidway("broker", "validate", "--set", "brokr.id=7")
+    done = call_skidway("broker", "validate", "--set", "brokr.id=7")
     assert done.returncode == 78
     assert "broker.id" in done.stderr
 
@@ -53,35 +53,35 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
     error names the setting."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = "altered"
-    assert run_skidway("topics", "create", topic, "--partitions", "2", *at).returncode == 0
+    assert call_skidway("topics", "create", topic, "--partitions", "2", *at).returncode == 0
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(700, 5))
-    done = run_skidway(
+    done = call_skidway(
         *("topics", "alter", topic, "--topic-config", "retention.ms=5000", "--partitions", "3"),
         *("--append-config", "retention.hold=mirror", *at),
     )
     assert (done.returncode, done.stdout) == (0, f"altered {topic}\n"), done.stderr
-    (described,) = json.loads(run_skidway("topics", "describe", topic, "--json", *at).stdout)
+    (described,) = json.loads(call_skidway("topics", "describe", topic, "--json", *at).stdout)
     assert described["config_sources"]["retention.ms"] == "TOPIC_CONFIG"
     assert described["configs"]["retention.hold"] == "mirror"
     rows = described["partitions"]
     assert [row["size_bytes"] for row in rows] == [700, 0, 0]
     assert [row["high_watermark"] for row in rows] == [5, 0, 0]
     assert {row["log_dir"] for row in rows} == {str(skidway_broker.logs)}
-    shown = run_skidway("topics", "describe", topic, *at).stdout
+    shown = call_skidway("topics", "describe", topic, *at).stdout
     assert "retention.ms = 5000  (topic)" in shown
     assert "segment.bytes = 1073741824  (default)" in shown
-    done = run_skidway("topics", "alter", topic, "--delete-config", "retention.ms", *at)
+    done = call_skidway("topics", "alter", topic, "--delete-config", "retention.ms", *at)
     assert done.returncode == 0
     assert (
         "retention.ms = 604800000  (default)"
-        in run_skidway("topics", "describe", topic, *at).stdout
+        in call_skidway("topics", "describe", topic, *at).stdout
     )
     for setting in ("retention.ms=soon", "no.such.setting=1"):
-        done = run_skidway("topics", "alter", topic, "--topic-config", setting, *at)
+        done = call_skidway("topics", "alter", topic, "--topic-config", setting, *at)
         assert done.returncode != 0
         assert setting.partition("=")[0] in done.stderr
-    (described,) = json.loads(run_skidway("topics", "describe", topic, "--json", *at).stdout)
+    (described,) = json.loads(call_skidway("topics", "describe", topic, "--json", *at).stdout)
     assert described["configs"]["retention.ms"] == "604800000"
 
 
@@ -89,18 +89,18 @@ def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker)
     """Without a terminal, `skidway topics delete` deletes topics only with the option --yes. With
     --dry-run it shows the topics that it would delete, and deletes nothing."""
     at = ("--bootstrap-server", skidway_broker.address)
-    created = run_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
+    created = call_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
     assert json.loads(created.stdout) == {"topic": "doomed", "created": True}
     with RawClient(skidway_broker.port) as client:
         client.produce("doomed", batch(b"one", b"two"))
-    refused = run_skidway("topics", "delete", "doomed", *at)
+    refused = call_skidway("topics", "delete", "doomed", *at)
     assert (refused.returncode, "--yes" in refused.stderr) == (2, True)
-    shown = run_skidway("topics", "delete", "doomed", "--dry-run", *at)
+    shown = call_skidway("topics", "delete", "doomed", "--dry-run", *at)
     assert (shown.returncode, shown.stdout.split()[-3:]) == (0, ["doomed", "2", "2"])
-    assert "doomed" in run_skidway("topics", "list", *at).stdout
-    deleted = run_skidway("topics", "delete", "doomed", "--yes", "--json", *at)
+    assert "doomed" in call_skidway("topics", "list", *at).stdout
+    deleted = call_skidway("topics", "delete", "doomed", "--yes", "--json", *at)
     assert json.loads(deleted.stdout) == [{"topic": "doomed", "deleted": True}]
-    assert "doomed" not in run_skidway("topics", "list", *at).stdout
+    assert "doomed" not in call_skidway("topics", "list", *at).stdout
 
 
 def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_what_cannot_be_altered_is_said(
     """If a change is refused, `skidway topics alter` prints one sentence and exits with the status
     for that kind of error."""
     at = ("--bootstrap-server", skidway_broker.address)
-    run_skidway("topics", "create", "unaltered", "--if-not-exists", *at)
-    done = run_skidway("topics", "alter", "unaltered", *options, *at)
+    call_skidway("topics", "create", "unaltered", "--if-not-exists", *at)
+    done = call_skidway("topics", "alter", "unaltered", *options, *at)
     assert done.returncode == status
     assert words in done.stderr
 
@@ -139,17 +139,17 @@ def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
     """`skidway broker dump-log` shows the batches of a partition as text or JSON, even while the
     broker runs, and says that their CRCs are correct."""
     at = ("--bootstrap-server", skidway_broker.address)
-    assert run_skidway("topics", "create", "dumped", *at).returncode == 0
+    assert call_skidway("topics", "create", "dumped", *at).returncode == 0
     with RawClient(skidway_broker.port) as client:
         client.produce("dumped", batch(b"first line", b"second line"))
     directory = str(skidway_broker.logs / "dumped-0")
-    done = run_skidway("broker", "dump-log", directory, "--records")
+    done = call_skidway("broker", "dump-log", directory, "--records")
     assert done.returncode == 0, done.stdout
     assert "second line" in done.stdout
     assert "good: offsets 0 to 1" in done.stdout
-    (line,) = run_skidway("broker", "dump-log", directory, "--json").stdout.splitlines()
+    (line,) = call_skidway("broker", "dump-log", directory, "--json").stdout.splitlines()
     assert json.loads(line)["crc_ok"]
-    done = run_skidway("broker", "dump-log", str(skidway_broker.logs))
+    done = call_skidway("broker", "dump-log", str(skidway_broker.logs))
     assert done.returncode == 2
     assert "dumped-0" in done.stderr
 
@@ -174,7 +174,7 @@ def pair(tmp_path: Path, zookeeper: str) -> Iterator[tuple[SkidwayBroker, Skidwa
 
 def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
     at = ("--bootstrap-server", broker.address)
-    done = run_skidway("topics", "describe", topic, "--json", *at)
+    done = call_skidway("topics", "describe", topic, "--json", *at)
     assert done.returncode == 0, done.stderr
     return {row["partition"]: row["leader"] for row in json.loads(done.stdout)[0]["partitions"]}
 
@@ -184,7 +184,7 @@ def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, Skid
     to existing topics. Existing partitions do not move."""
     first, second = pair
     at = ("--bootstrap-server", first.address)
-    assert run_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0
+    assert call_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0
     second.start()
 
     def knows_it() -> bool:
@@ -194,8 +194,8 @@ def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, Skid
             return len(known.brokers) == 2
 
     eventually(knows_it)
-    assert run_skidway("topics", "alter", "old", "--partitions", "4", *at).returncode == 0
-    assert run_skidway("topics", "create", "new", "--partitions", "2", *at).returncode == 0
+    assert call_skidway("topics", "alter", "old", "--partitions", "4", *at).returncode == 0
+    assert call_skidway("topics", "create", "new", "--partitions", "2", *at).returncode == 0
     found = leaders(first, "old")
     assert (found[0], found[1], {found[2], found[3]}) == (1, 1, {1, 2})
     assert set(leaders(first, "new").values()) == {1, 2}
@@ -212,7 +212,7 @@ def test_a_topic_without_a_leader_is_described(pair: tuple[SkidwayBroker, Skidwa
 
     def is_on_both() -> bool:
         tried.append(f"logs{len(tried)}")
-        done = run_skidway("topics", "create", tried[-1], "--partitions", "2", *at)
+        done = call_skidway("topics", "create", tried[-1], "--partitions", "2", *at)
         assert done.returncode == 0, done.stderr
         return set(leaders(stays, tried[-1]).values()) == {1, 2}
 
@@ -220,7 +220,7 @@ def test_a_topic_without_a_leader_is_described(pair: tuple[SkidwayBroker, Skidwa
     topic = tried[-1]
     (lost,) = (partition for partition, leader in leaders(stays, topic).items() if leader == 2)
     assert goes.program.stop() == 0
-    done = run_skidway("topics", "describe", topic, "--json", *at)
+    done = call_skidway("topics", "describe", topic, "--json", *at)
     assert done.returncode == 1
     assert f"{topic}-{lost} has no leader now" in done.stderr
     rows = {row["partition"]: row for row in json.loads(done.stdout)[0]["partitions"]}

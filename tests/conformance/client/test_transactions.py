@@ -47,9 +47,9 @@ from support.kafka import ApacheKafka, topic_name
 from support.processes import (
     Program,
     answers,
+    call_skidway,
     eventually,
     free_port,
-    run_skidway,
     running,
     skidway,
 )
@@ -229,15 +229,15 @@ def test_consume_prints_committed_records(log: Log, still_open: Producer, zookee
     words += ["--registry", log.registry, "--from-beginning"]
     group = ["--group", uuid.uuid4().hex, "--zookeeper", zookeeper]
     for more in ([], group):
-        done = run_skidway(*words, *more)
+        done = call_skidway(*words, *more)
         assert done.returncode == 0, done.stderr
         assert [json.loads(line) for line in done.stdout.splitlines()] == _rows(4, 5, 6)
         assert more or f"{log.tp} ends at offset 8 now: a transaction is open" in done.stderr
     still_open.commit_transaction(60)
     log.settle()
-    done = run_skidway(*words)
+    done = call_skidway(*words)
     assert [json.loads(line) for line in done.stdout.splitlines()] == _rows(4, 5, 6, 7, 8)
-    done = run_skidway(*words, *group)
+    done = call_skidway(*words, *group)
     assert [json.loads(line) for line in done.stdout.splitlines()] == _rows(7, 8)
 
 
@@ -394,7 +394,7 @@ def test_the_audit_names_an_open_transaction_and_what_became_of_it(
         eventually(lambda: words_of in asked()["sentence"], what="the aborted records are named")
     words = ["audit", "trace", "--bootstrap-server", log.kafka]
     words += ["--cluster", log.kafka, "--topic", log.topic, "--partition", "0", "--offset", "1"]
-    done = run_skidway(*words)
+    done = call_skidway(*words)
     assert f"the record at offset 1 of {log.tp} was aborted" in done.stdout + done.stderr
 
 
@@ -407,10 +407,10 @@ def test_compare_says_which_records_it_could_not_compare(
     words = ["audit", "compare", "--bootstrap-server", log.kafka, "--topic", log.topic]
     words += ["--files", str(tmp_path / "app.log"), "--shape", "text"]
     unread = f"Not all records were compared: a transaction is open at offset {OPEN_AT} of {log.tp}"
-    assert unread in run_skidway(*words).stdout
+    assert unread in call_skidway(*words).stdout
     still_open.abort_transaction(60)
     log.settle()
-    done = run_skidway(*words)
+    done = call_skidway(*words)
     assert (done.returncode, "Not all records" in done.stdout) == (1, False), done.stderr
 
 
@@ -422,7 +422,7 @@ def test_trace_names_the_transaction_that_hides_a_record(log: Log, still_open: P
     words += ["--topic", log.topic, "--partition", "0", "--offset"]
 
     def said(offset: int) -> str:
-        done = run_skidway(*words, str(offset))
+        done = call_skidway(*words, str(offset))
         return done.stdout + done.stderr
 
     is_open = f"a transaction is open at offset {OPEN_AT} of {log.tp}"
@@ -544,7 +544,7 @@ def _load(log: Log, output: Path, *more: str) -> dict[str, Any]:
         "cluster.name": "dc1",
     }  # fmt: skip
     sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    done = run_skidway("load", "run", "--json", *sets, *(x for y in more for x in ("--set", y)))
+    done = call_skidway("load", "run", "--json", *sets, *(x for y in more for x in ("--set", y)))
     return {"status": done.returncode, "said": done.stdout, "errors": done.stderr}
 
 

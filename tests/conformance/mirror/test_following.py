@@ -14,7 +14,7 @@ from confluent_kafka import TopicPartition as StockPartition
 
 from skidway.kafka.client import Client
 from support.mirroring import SOURCE, Pair, mirror_sources, pair, refill
-from support.processes import eventually, free_port, run_skidway
+from support.processes import call_skidway, eventually, free_port, run_skidway
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
     eventually(lambda: clusters.here.mirror()["reachable"] is False, what="the outage is shown")
     assert clusters.source.address in clusters.here.mirror()["last_failure"]
     assert clusters.here.ends("dc1.logs") == {0: 15}
-    status = run_skidway("mirror", "status", "--url", url(clusters))
+    status = call_skidway("mirror", "status", "--url", url(clusters))
     assert status.returncode == 3
     clusters.here.restart()  # the mirror starts while the source is down
     clusters.source.start()
@@ -186,22 +186,22 @@ def test_the_command_shows_what_there_is(clusters: Pair) -> None:
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 4)
     clusters.mirrored("logs")
-    done = run_skidway("mirror", "status", "--url", url(clusters))
+    done = call_skidway("mirror", "status", "--url", url(clusters))
     assert done.returncode == 0, done.stdout + done.stderr
     head, row = done.stdout.splitlines()
     assert head.split()[:4] == ["SOURCE", "REACHABLE", "PARTITIONS", "LAG"]
     assert row.split()[:4] == ["dc1", "yes", "2", "0"]
     listener = f"metrics.listener=127.0.0.1:{clusters.here.metrics_port}"
-    [source] = json.loads(run_skidway("mirror", "status", "--json", "--set", listener).stdout)
+    [source] = json.loads(call_skidway("mirror", "status", "--json", "--set", listener).stdout)
     assert source["cluster"] == SOURCE
     assert source["records"] == 12
     assert clusters.here.metric('skidway_broker_mirror_records_total{source="dc1"}') == 12
     assert clusters.here.metric('skidway_broker_mirror_partitions{source="dc1"}') == 2
     assert clusters.here.metric('skidway_broker_mirror_stopped{source="dc1"}') == 0
-    away = run_skidway("mirror", "status", "--url", f"http://127.0.0.1:{free_port()}")
+    away = call_skidway("mirror", "status", "--url", f"http://127.0.0.1:{free_port()}")
     assert away.returncode == 3
     assert "is it running?" in away.stderr
-    assert run_skidway("mirror", "status", "--url", "nonsense").returncode == 2
+    assert call_skidway("mirror", "status", "--url", "nonsense").returncode == 2
 
 
 def url(clusters: Pair) -> str:

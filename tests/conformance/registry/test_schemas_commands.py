@@ -15,7 +15,7 @@ from skidway.schemas.client import Reference, RegistryAdministration, RegistryRe
 from skidway.schemas.wire import prefix
 from support.brokers import SkidwayBroker
 from support.kafka import topic_name
-from support.processes import run_skidway
+from support.processes import call_skidway
 from support.registry import Registry
 
 V1 = {"type": "record", "name": "User", "fields": [{"name": "name", "type": "string"}]}
@@ -31,7 +31,7 @@ def run(registry: Registry) -> Run:
     test's registry."""
 
     def verb(name: str, *arguments: str) -> CompletedProcess[str]:
-        return run_skidway("schemas", name, "--registry", registry.url, *arguments)
+        return call_skidway("schemas", name, "--registry", registry.url, *arguments)
 
     return verb
 
@@ -151,10 +151,10 @@ def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) ->
     an unknown key, the command suggests the nearest known key and exits with status 78."""
     config = tmp_path / "schemas.yml"
     config.write_text(f"schema.registry.url: {registry.url}\n")
-    done = run_skidway("schemas", "list", "--json", "--config", str(config))
+    done = call_skidway("schemas", "list", "--json", "--config", str(config))
     assert (done.returncode, json.loads(done.stdout)) == (0, [])
     config.write_text(f"schema.registry.urls: {registry.url}\n")
-    done = run_skidway("schemas", "list", "--config", str(config))
+    done = call_skidway("schemas", "list", "--config", str(config))
     assert done.returncode == 78
     assert "schema.registry.url" in done.stderr
 
@@ -238,7 +238,7 @@ def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
     writes, for each field, the share of lines in which the field occurs."""
     log = tmp_path / "app.log"
     log.write_text('{"level": "INFO", "ms": 3}\n{"level": "WARN"}\n')
-    done = run_skidway("schemas", "infer", str(log), "--name", "App")
+    done = call_skidway("schemas", "infer", str(log), "--name", "App")
     schema = json.loads(done.stdout)
     assert [each["name"] for each in schema["fields"]] == ["level", "ms", "_extra"]
     assert done.stderr.splitlines()[-1].split()[0] == "ms"
@@ -246,7 +246,7 @@ def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
     proposed = tmp_path / "app.avsc"
     proposed.write_text(done.stdout)
     assert run("register", "app-value", str(proposed)).returncode == 0
-    done = run_skidway("schemas", "infer", str(tmp_path / "none"))
+    done = call_skidway("schemas", "infer", str(tmp_path / "none"))
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
 
 
@@ -257,7 +257,7 @@ def test_who_uses_a_schema(
     reference it, and the topics whose newest records were written with it."""
     topic = topic_name("users")
     at = ("--bootstrap-server", skidway_broker.address)
-    run_skidway("topics", "create", *at, topic, "--partitions", "2")
+    call_skidway("topics", "create", *at, topic, "--partitions", "2")
     with Producer(skidway_broker.address) as producer:
         for partition, schema_id in ((0, 1), (0, 2), (0, 2), (1, 9)):
             producer.send(

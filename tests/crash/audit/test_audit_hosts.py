@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from support.processes import (
+    call_skidway,
     eventually,
     free_port,
-    run_skidway,
 )
 from support.promises import promise
 from support.small_fleet import APP1, APP2, Fleet, small_fleet
@@ -161,7 +161,7 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
 
     eventually(reporting, every_s=0.5, what="app1 reports")
     fleet.write_roster(APP1, APP2, {"host": "app7", "cluster": "main", "retired": True})
-    done = run_skidway("audit", *hosts)
+    done = call_skidway("audit", *hosts)
     states = {x["host"]: x["state"] for x in json.loads(done.stdout)["hosts"]}
     assert done.returncode == 1
     assert states == {"app1": "reporting", "app2": "never heard", "app7": "retired"}
@@ -198,7 +198,7 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     fleet.write(10)  # only the drain reads these ten lines, because the agent is stopped
     fleet.write_roster({**APP1, "retired": True})
     eventually(lambda: "app1 (retired): the agent is silent: unknown since" in fleet.reasons())
-    done = run_skidway("agent", "drain", "--config", str(fleet.agent.config))
+    done = call_skidway("agent", "drain", "--config", str(fleet.agent.config))
     assert done.returncode == 0, done.stderr
     eventually(lambda: fleet.verdicts() == {"complete"}, what="complete to its end")
     fleet.write_roster(APP1)

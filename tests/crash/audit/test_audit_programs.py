@@ -36,7 +36,6 @@ from support.processes import (
     call_skidway,
     eventually,
     free_port,
-    run_skidway,
     skidway,
 )
 from support.promises import promise
@@ -161,7 +160,7 @@ class Site:
     def report_fails(self) -> bool:
         """Returns whether `audit report` ends with an error instead of a verdict, as it must if it
         cannot read all messages."""
-        done = run_skidway(
+        done = call_skidway(
             "audit", "report", "--tiers", "agent,broker", "--lateness-ms", "0",
             "--bootstrap-server", self.address,
         )  # fmt: skip
@@ -271,7 +270,7 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
     collector.start()
     eventually(says_complete, every_s=0.2, what="complete after a rebuild")
     assert site.get("/buckets.json") == before
-    done = run_skidway(
+    done = call_skidway(
         "audit", "report", "--store", str(site.folder / "store"), "--tiers", "agent,broker",
         "--lateness-ms", "0",
     )  # fmt: skip
@@ -341,10 +340,10 @@ def test_the_history_is_asked_over_http_and_outlives_a_kill(site: Site) -> None:
     site.seal()
     eventually(lambda: words()[-1:] != ["complete"], every_s=0.5, what="later lines reopened it")
     assert words()[: len(noted)] == noted
-    refused = run_skidway(*asked, "--topic", "main.other")
+    refused = call_skidway(*asked, "--topic", "main.other")
     assert (refused.returncode, "main.other" in refused.stderr) == (2, True), refused.stderr
     assert collector.stop() == 0
-    silent = run_skidway(*asked, "--topic", "main.logs")
+    silent = call_skidway(*asked, "--topic", "main.logs")
     assert (silent.returncode, collected in silent.stderr) == (3, True), silent.stderr
 
 
@@ -358,19 +357,19 @@ def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) 
         "--set", f"bootstrap.servers={site.address}", "--set", "tiers=agent,broker",
         "--set", "lateness.ms=0", "--set", f"store.dir={site.folder / 'store'}",
     ]  # fmt: skip
-    assert run_skidway("audit", "report", *at).returncode == 1
+    assert call_skidway("audit", "report", *at).returncode == 1
     accept = ["audit", "accept", "main.logs", "1970-01-01T00:16:40Z", "--name", "ada"]
-    done = run_skidway(*accept, "--reason", "no counter ran", *at)
+    done = call_skidway(*accept, "--reason", "no counter ran", *at)
     assert done.returncode == 0, done.stderr
     assert "tier broker never reported this topic" in done.stdout
     collector = site.collector().start()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"), what="dashboard")
     eventually(lambda: site.get("/index.json")["buckets_accepted"] == 1, what="it knows")
-    done = run_skidway(*accept, "--reason", "it will", "--revoke", *at)
+    done = call_skidway(*accept, "--reason", "it will", "--revoke", *at)
     assert done.returncode == 0, done.stderr
     eventually(lambda: site.get("/index.json")["buckets_overdue"] == 1, what="taken back")
     assert collector.stop() == 0
-    shown = run_skidway("audit", "report", *at)
+    shown = call_skidway("audit", "report", *at)
     assert (shown.returncode, "1 should be and is not" in shown.stdout) == (1, True)
 
 

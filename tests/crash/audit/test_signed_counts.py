@@ -33,7 +33,7 @@ from skidway.audit.topic.topic import bounds, read
 from skidway.clock import SystemClock
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.columns import OneHeader
-from support.processes import eventually, run_skidway
+from support.processes import call_skidway, eventually
 from support.promises import promise
 from support.small_fleet import Fleet, small_fleet
 
@@ -60,7 +60,7 @@ class SignedFleet:
 
     def keys(self, *arguments: str) -> str:
         """Runs `skidway audit keys`, and returns what it prints."""
-        done = run_skidway("audit", "keys", *arguments, "--config", str(self.fleet.config))
+        done = call_skidway("audit", "keys", *arguments, "--config", str(self.fleet.config))
         assert done.returncode == 0, done.stderr
         return done.stdout
 
