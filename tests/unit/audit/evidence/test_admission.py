@@ -245,6 +245,17 @@ def test_a_producer_that_is_no_id_is_nobody() -> None:
     assert not reader.ledger.evidence().senders
 
 
+def test_schemas_without_end_of_one_sender_hide_none_of_another() -> None:
+    """Whoever has a key can sign any number of messages with unknown schemas. The schema of another
+    sender's message is told apart all the same, so a version that has it reads the message."""
+    reader = Reader()
+    for number in range(1, 100):
+        reader.read(b"\xc3\x01" + number.to_bytes(8), HONEST[EVIL_AGENT])
+    reader.read(UNKNOWN, HONEST[AGENT])
+    assert len(reader.ledger.unread()) == 66
+    assert reader.ledger.unread()[UNKNOWN[2:].hex()] == 1
+
+
 def test_a_ledger_that_took_unproven_messages_proves_nothing() -> None:
     """If a ledger took messages while signatures were off, nothing in it is complete once they are
     required, unless that was before `audit.signatures.since`."""
