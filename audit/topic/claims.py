@@ -184,7 +184,8 @@ class Rights(NamedTuple):
         """Returns the rights of a sender that has this identity."""
         agent = None
         if identity.role is Role.AGENT:
-            agent = int(sender.producer).to_bytes(_LONG, "little")
+            is_id = is_agent_id(sender.producer)
+            agent = int(sender.producer if is_id else 0).to_bytes(_LONG, "little")
         return cls(agent, only_cluster(identity))
 
 
