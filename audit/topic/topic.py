@@ -130,11 +130,13 @@ def decoded(batches: Sequence[TopicBatch]) -> Iterator[DecodedBatches]:
     """
     space = Workspace(2 * TOGETHER_BYTES)
     order = sorted(range(len(batches)), key=lambda index: batches[index].tp)
-    at = 0
+    at, together = 0, TOGETHER_MAX
     while at < len(order):
-        found = _decoded(batches, order[at : at + TOGETHER_MAX], space)
+        found = _decoded(batches, order[at : at + together], space)
         yield found
         at += len(found.indexes)
+        # Where one batch cannot be decoded, others may follow: each of them would spoil a run.
+        together = min(2 * len(found.indexes), TOGETHER_MAX)
 
 
 def _decoded(
