@@ -57,6 +57,7 @@ from skidway.dataclass import dataclass
 from skidway.errors import Unreachable
 from skidway.files import DirectoryLock
 from skidway.host_name import host_name
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import READ_UNCOMMITTED, Client, Delivery, Fetcher, Producer
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
@@ -377,14 +378,15 @@ def _insist(
     waiting: Waiting,
 ) -> T | None:
     """Calls `attempt` until it succeeds, and returns its result: a server that is unreachable now
-    may be reachable later. Returns None if the shutdown comes first.
+    may be reachable later, and a damaged batch may expire. Returns None if the shutdown comes
+    first.
     """
     for pause_s in _pauses():
         if shutdown.requested:
             return None
         try:
             return attempt()
-        except (Unreachable, KafkaError, KeyRefused) as error:
+        except (Unreachable, KafkaError, CorruptBatch, KeyRefused) as error:
             detail = {"status": "waiting", "reason": str(error), "host": waiting.host_name}
             status.health = Health(False, detail)
             _log.error("waiting", reason=str(error))

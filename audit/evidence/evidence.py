@@ -30,6 +30,7 @@ from skidway.audit.topic.decisions import (
     Retirement,
     not_revoked,
 )
+from skidway.audit.topic.field_bounds import is_agent_id
 from skidway.audit.topic.messages import (
     Bounds,
     Delta,
@@ -47,9 +48,6 @@ from skidway.kafka.source import Source
 
 NEVER_AHEAD_MS = 1 << 62
 """A time that is later than the time of every seal."""
-
-_ID_END = 1 << 63
-_ID_DIGITS_MAX = 19
 
 
 class SealNote(NamedTuple):
@@ -331,10 +329,7 @@ def agent_of(sender: Sender) -> int:
 def agent_named(producer: str) -> int:
     """Returns the agent id whose decimal digits are the producer's name; NO_AGENT (the id 0) for
     any other name."""
-    if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):
-        return NO_AGENT
-    agent = int(producer)
-    return agent if str(agent) == producer and agent < _ID_END else NO_AGENT
+    return int(producer) if is_agent_id(producer) else NO_AGENT
 
 
 def sender_key(sender: Sender) -> SenderKey:

@@ -196,9 +196,10 @@ class Ledger:
     def read_again(self) -> bool:
         """Whether this version of the program can read messages that an older version could not
         read. If so, sets the positions back to the first offsets at which these messages may be.
-        The collector calls this method before it begins to read."""
-        names = [name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")]
-        if not any(name == OTHERS or single_object.is_known(bytes.fromhex(name)) for name in names):
+        The collector calls this method before it begins to read. Of messages that were counted
+        together with others, nobody knows the schema, so they alone are no reason."""
+        names = {name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")}
+        if not any(single_object.is_known(bytes.fromhex(name)) for name in names - {OTHERS}):
             return False
         with transaction(self._connection):
             self._connection.execute(

@@ -72,8 +72,9 @@ producer.
 """
 
 _FINGERPRINTS_MAX = 64
-"""For at most this many schemas, unread messages are counted separately, by fingerprint. The unread
-messages of all other schemas are counted together, under the name OTHERS."""
+"""For at most this many schemas of each signer, unread messages are counted separately, by
+fingerprint. The unread messages of all its other schemas are counted together, under the name
+OTHERS."""
 
 _NAMED_MAX = 1_000
 """A message contains the names of its source topics as one text. Memory holds at most this many of
@@ -229,13 +230,15 @@ class Rows:
         return rows[-1][0] if len(rows) == count else None
 
     def _take_unread(self, error: SchemaUnknown, proof: Verified) -> None:
-        rows = self._connection.execute("SELECT fingerprint FROM unread")
-        known, name = {fingerprint for (fingerprint,) in rows}, error.fingerprint
-        if name not in known:
-            if len(known) >= _FINGERPRINTS_MAX:
-                name = OTHERS
-            _log.error("audit_schema_unknown", fingerprint=error.fingerprint, reason=str(error))
         signed = "" if proof.identity is None or proof.flaw is not None else str(proof.identity)
+        rows = self._connection.execute(
+            "SELECT fingerprint FROM unread WHERE identity = ?", (signed,)
+        )
+        known, name = {fingerprint for (fingerprint,) in rows}, error.fingerprint
+        if name not in known and len(known - {OTHERS}) >= _FINGERPRINTS_MAX:
+            name = OTHERS
+        if name not in known:
+            _log.error("audit_schema_unknown", fingerprint=error.fingerprint, reason=str(error))
         self._connection.execute(
             "INSERT INTO unread VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
             (name, signed),

@@ -27,7 +27,7 @@ from typing import Final
 
 from skidway.audit.evidence import pruning
 from skidway.audit.evidence.tallies import BucketId
-from skidway.audit.topic.count_columns import FARTHEST_MS, LONGEST_MS
+from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.decisions import Acceptance
 from skidway.audit.topic.messages import Loss
 
@@ -60,9 +60,6 @@ def loss_buckets(
     sizes = list(_deleted_sizes(connection, source)) if left else []
     found: set[BucketId] = set()
     for time_ms in left:
-        if not -FARTHEST_MS <= time_ms <= FARTHEST_MS:  # nothing was ever counted there
-            found.add((time_ms, size_ms))
-            continue
         if _is_counted(connection, source, time_ms, sizes):
             counted.add(time_ms)
             continue
@@ -88,13 +85,9 @@ def accepted_ends(
 
 def start_of_loss(size_ms: int) -> str:
     """Returns the SQL expression for the start of the bucket that has this length and contains a
-    loss's `to_bucket`. If `to_bucket` is so far from 1970 that nothing can have been counted at
-    this time, the bucket begins at `to_bucket` itself.
+    loss's `to_bucket`.
     """
-    return (
-        f"CASE WHEN to_bucket BETWEEN {-FARTHEST_MS} AND {FARTHEST_MS}"
-        f" THEN to_bucket - (to_bucket % {size_ms} + {size_ms}) % {size_ms} ELSE to_bucket END"
-    )
+    return f"to_bucket - (to_bucket % {size_ms} + {size_ms}) % {size_ms}"
 
 
 def _is_counted(

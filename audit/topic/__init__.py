@@ -18,6 +18,7 @@ The package has these modules:
     program_status  the note of a program: how it was started, and what it waits for
     messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and
                     announcements
+    field_bounds    which values the fields of a message may have
     usual_messages  decodes the most frequent kinds of messages faster
     claims          which messages a sender may send
     head            reads the first fields of a message with counts or seals, without decoding the

@@ -29,6 +29,7 @@ from skidway.audit.topic import (
 )
 from skidway.audit.topic.count_columns import COLUMNS, CountColumns
 from skidway.audit.topic.decisions import Acceptance, Disownment, Retirement, Revocation
+from skidway.audit.topic.field_bounds import is_agent_id
 from skidway.audit.topic.messages import (
     Announcement,
     Delta,
@@ -89,7 +90,7 @@ def claim_of(message: Message) -> Claim:
             return Claim("recount", message.output, f"{Role.RECOUNT.value}/{message.host}")
         case Note():
             name = f"{message.producer} on {message.host}"
-            if message.producer.isdigit():  # an agent's id
+            if is_agent_id(message.producer):
                 name = sender_name(Tier.AGENT, message.cluster, "", message.host)
             return Claim(f"note {message.kind}", message.producer, name)
         case _:
@@ -183,7 +184,7 @@ class Rights(NamedTuple):
         """Returns the rights of a sender that has this identity."""
         agent = None
         if identity.role is Role.AGENT:
-            is_id = sender.producer.isascii() and sender.producer.isdigit()
+            is_id = is_agent_id(sender.producer)
             agent = int(sender.producer if is_id else 0).to_bytes(_LONG, "little")
         return cls(agent, only_cluster(identity))
 

@@ -14,6 +14,7 @@ from typing import Any, Final, Self, overload
 import numpy as np
 import numpy.typing as npt
 
+from skidway.audit.topic.field_bounds import FARTHEST_MS
 from skidway.audit.topic.source_names import names_of, sources_of
 from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
@@ -28,17 +29,13 @@ source topic in the message's list of source topics."""
 YEAR_10000_MS: Final = 253_402_300_800_000
 """The start of the year 10000 in ms since 1970."""
 
-FARTHEST_MS: Final = 1 << 60
-"""No valid bucket of a message begins more than this many ms before or after 1970, so that numbers
-of damaged messages do not overflow. (2^60 ms are 36 million years.)"""
-
 LONGEST_MS: Final = 86_400_000
 """No bucket is longer than a day. Nobody needs longer buckets: a bucket gets its final verdict only
 after its end. Some answers of the collector need work for each hour of a bucket; the limit also
 limits this work."""
 
 CHECKED_BYTES_MAX: Final = 4_096
-"""The results of `_check` and of seal_columns._are_below are remembered only for columns with at
+"""The results of `_check` and of seal_columns._are_places are remembered only for columns with at
 most this many bytes."""
 
 _LONG: Final = np.dtype("<i8")

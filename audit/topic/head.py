@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import fastavro
 
+from skidway.audit.topic import field_bounds
 from skidway.audit.topic.messages import AUDIT_SCHEMA, MessageRefused, Tier
 from skidway.schemas import single_object
 from skidway.schemas.datum import MALFORMED
@@ -58,6 +59,7 @@ def head_of(value: bytes) -> Head:
         raise MessageRefused("The value is no message of a tier.")
     try:
         found: Any = fastavro.schemaless_reader(io.BytesIO(value[HEADER_BYTES:]), _HEAD, None)
+        field_bounds.check(found)
     except MALFORMED as error:
         raise MessageRefused(f"The head of a message is damaged: {error}.") from error
     return Head(found["producer"], found["epoch"], found["number"])

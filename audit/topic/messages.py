@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
-from skidway.audit.topic import notes, recount_result
+from skidway.audit.topic import field_bounds, notes, recount_result
 from skidway.audit.topic.count_columns import NO_COUNTS, Count, CountColumns
 from skidway.audit.topic.decisions import Decision, decision_of, record_of
 from skidway.audit.topic.notes import Note
@@ -254,7 +254,9 @@ def decode(value: bytes) -> Message:
     try:
         if notes.is_note(value):
             return notes.decode(value)
+        field_bounds.check_length(value)
         name, record = single_object.decode(value)
+        field_bounds.check(record)
         if name == AUDIT_SCHEMA:
             return _audit_message(record)
         if name == ANNOUNCEMENT_SCHEMA:
@@ -268,6 +270,15 @@ def decode(value: bytes) -> Message:
     except (SkidwayError, ValueError, KeyError, TypeError) as error:
         raise MessageRefused(f"A record of {TOPIC} cannot be read as a message: {error}") from error
     raise MessageRefused(f"A record of {TOPIC} has the schema {name}, which is none of its own.")
+
+
+def sender_of(
+    tier: Tier, cluster: str, producer: str, host: str, epoch: int, bounds: Bounds
+) -> Sender:
+    """Returns the sender that a message names. Raises ValueError if no program is this sender."""
+    if tier is Tier.AGENT and not field_bounds.is_agent_id(producer):
+        raise ValueError("its producer is not the id of an agent")
+    return Sender(tier, cluster, producer, host, epoch, bounds)
 
 
 def announcement_in(value: bytes) -> Announcement | None:
@@ -341,14 +352,9 @@ def _announcement_record(message: Announcement) -> dict[str, Any]:
 
 
 def _audit_message(record: dict[str, Any]) -> Delta | Seal | Heartbeat:
-    sender = Sender(
-        Tier(record["tier"]),
-        record["cluster"],
-        record["producer"],
-        record["host"],
-        record["epoch"],
-        Bounds(record["lateness_ms"], record["ahead_ms"]),
-    )
+    names = record["cluster"], record["producer"], record["host"]
+    bounds = Bounds(record["lateness_ms"], record["ahead_ms"])
+    sender = sender_of(Tier(record["tier"]), *names, record["epoch"], bounds)
     number, time_ms = record["number"], record["time"]
     if record["kind"] == "HEARTBEAT":
         behind = tuple(Behind(**_nested(x)) for x in record["behind"])

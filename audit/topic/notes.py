@@ -23,6 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from skidway.audit.topic.field_bounds import TEXT_MAX
 from skidway.errors import SkidwayError
 
 BEGINNING: Final = b'{"note":'
@@ -30,10 +31,6 @@ NOTE_BYTES_MAX: Final = 128 * 1024
 
 _TEXTS, _NUMBERS = ("note", "producer", "host", "cluster"), ("epoch", "number", "time")
 _LONG_END = 1 << 63
-_NAME_MAX = 16_384
-"""The greatest length, in characters, of a note's kind and of the names of its sender. The loader's
-name consists of an output's path (which HDFS limits to 8,000 characters) and the name of a
-topic."""
 
 
 class NoteInvalid(SkidwayError):
@@ -94,8 +91,8 @@ def decode(value: bytes) -> Note:
     epoch, number, time_ms = numbers = [record.get(x) for x in _NUMBERS]
     if not all(isinstance(x, str) for x in texts):
         raise NoteInvalid("A note does not say what it is about, or who sent it.")
-    if max(map(len, texts)) > _NAME_MAX:
-        raise NoteInvalid(f"A note has a kind or a name of more than {_NAME_MAX:,} characters.")
+    if max(map(len, texts)) > TEXT_MAX:
+        raise NoteInvalid(f"A note has a kind or a name of more than {TEXT_MAX:,} characters.")
     if not all(is_count(x) for x in numbers) or not isinstance(record.get("body"), dict):
         raise NoteInvalid("A note has no numbers, or no body.")
     return Note(kind, producer, host, cluster, epoch, number, time_ms, record["body"])

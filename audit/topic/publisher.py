@@ -36,6 +36,7 @@ from skidway.kafka.client import Client, Drained, Fetcher, Producer
 from skidway.kafka.columns import OneHeader
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
+from skidway.rare_lines import RareLines
 
 LIMIT_BYTES = 900_000
 ENTRIES_MAX = 500
@@ -48,6 +49,7 @@ many offsets, and each further step reads twice as many as the step before."""
 _HEARTBEAT = "heartbeat"
 
 _log = log.get(__name__)
+_refused = RareLines("message_refused")
 
 _PUBLISHED = Counter(
     "skidway_audit_messages_published_total", "Audit messages acknowledged by all in-sync replicas."
@@ -322,7 +324,7 @@ class _Own:
         try:
             message = messages.decode(record.value)
         except MessageRefused as error:
-            _log.warning("message_refused", reason=str(error))
+            _refused.tell(self.producer, reason=str(error))
             return None
         if not isinstance(message, Delta | Seal | Heartbeat):
             return None

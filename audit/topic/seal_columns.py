@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skidway.audit.topic.count_columns import CHECKED_BYTES_MAX, YEAR_10000_MS
+from skidway.audit.topic.field_bounds import NUMBERS, PARTITIONS, TIMES
 from skidway.audit.topic.source_names import names_of, sources_of
 from skidway.dataclass import dataclass
 from skidway.kafka.source import Source
@@ -20,6 +21,8 @@ completely yet."""
 
 _LONG: Final = np.dtype("<i8")
 _ROWS: Final = 3
+_HIGHEST_END: Final = NUMBERS.stop >> 8 * (_LONG.itemsize - 1)
+"""The highest byte of a number is less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,16 @@ class SealColumns(Sequence[SealedTopic]):
         count = len(sources_of(names))
         if len(found) != count:
             raise ValueError(f"{count} sources have {len(found)} seals")
-        indexes = offsets[: found.offsets.shape[1] * _LONG.itemsize]
-        are_below = _are_below_again if len(indexes) <= CHECKED_BYTES_MAX else _are_below
-        if not are_below(indexes, count):
-            raise ValueError(f"an offset names none of the {count} sources")
+        places = offsets[: 2 * found.offsets.shape[1] * _LONG.itemsize]
+        are_places = _are_places_again if len(places) <= CHECKED_BYTES_MAX else _are_places
+        if not are_places(places, count):
+            raise ValueError(f"an offset names none of the {count} sources, or no partition")
+        column = count * _LONG.itemsize
+        if not _are_numbers(table[column : 2 * column] + offsets[len(places) :]):
+            raise ValueError("a seal has a number or an offset that no program writes")
+        until = found.table[0].tolist()
+        if until and not (min(until) in TIMES and max(until) in TIMES):
+            raise ValueError("a topic is sealed until a time too far from 1970")
         return found
 
     def to_record(self) -> dict[str, Any]:
@@ -137,15 +146,23 @@ def fileless_since(sealed_until: int) -> int | None:
     return -sealed_until if -YEAR_10000_MS < sealed_until < NEVER_SEALED else None
 
 
-def _are_below(indexes: bytes, count: int) -> bool:
-    """Whether all of these indexes are at least 0 and below `count`."""
-    found = np.frombuffer(indexes, _LONG).view(np.uint64)  # a negative index becomes very large
-    return not len(found) or bool(found.max() < count)
+def _are_places(places: bytes, count: int) -> bool:
+    """Whether these are indexes below `count`, and then as many partitions."""
+    # negative numbers become very large
+    indexes, partitions = np.frombuffer(places, _LONG).view(np.uint64).reshape(2, -1)
+    return not len(indexes) or bool(
+        indexes.max() < count and partitions.max() <= PARTITIONS.stop - 1
+    )
 
 
-_are_below_again = lru_cache(maxsize=1024)(_are_below)
-"""Does the same as `_are_below`, but remembers the answers, because most seals of an agent have the
-same indexes."""
+_are_places_again = lru_cache(maxsize=1024)(_are_places)
+"""Does the same as `_are_places`, but remembers the answers, because most seals of an agent have
+the same indexes and partitions."""
+
+
+def _are_numbers(column: bytes) -> bool:
+    """Whether all integers of a column are NUMBERS. Looks only at their highest bytes."""
+    return max(column[_LONG.itemsize - 1 :: _LONG.itemsize], default=0) < _HIGHEST_END
 
 
 def _table(rows: Sequence[tuple[int, ...]]) -> npt.NDArray[np.int64]:

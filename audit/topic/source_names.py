@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable
 from functools import lru_cache
 
+from skidway.audit.topic.field_bounds import TEXT_MAX
 from skidway.kafka.source import Source
 
 _WIDTH = 4
@@ -27,6 +28,8 @@ def sources_of(names: str) -> tuple[Source, ...]:
     if not (isinstance(found, list) and all(isinstance(name, str) for name in found)):
         raise ValueError("the sources are no array of strings")
     "".join(found).encode()  # raises an error for half of a surrogate pair
+    if any(len(name) > TEXT_MAX for name in found):
+        raise ValueError(f"a source has a name of more than {TEXT_MAX:,} characters")
     if len(found) % _WIDTH:
         raise ValueError(f"{len(found)} strings do not name sources")
     return tuple(Source(*found[begin : begin + _WIDTH]) for begin in range(0, len(found), _WIDTH))

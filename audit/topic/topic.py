@@ -2,6 +2,10 @@
 
 All messages of a producer go to one partition, so they keep their order. The producer's name
 determines the partition. Readers do not rely on the order, because messages have numbers.
+
+A batch with a wrong CRC is damaged: somebody may have written messages in it, so nobody reads over
+it. The records of a batch with a good CRC are what its writer sent. If they cannot be decoded, they
+are one record without content, which is no message to any reader.
 """
 
 from __future__ import annotations
@@ -18,7 +22,14 @@ from skidway.audit.topic.messages import TOPIC
 from skidway.clock import Clock
 from skidway.errors import Unreachable
 from skidway.kafka import columns
-from skidway.kafka.batch import CONTROL, LOG_APPEND_TIME, CorruptBatch, unpack_header
+from skidway.kafka.batch import (
+    CONTROL,
+    LOG_APPEND_TIME,
+    CorruptBatch,
+    check,
+    read_header,
+    unpack_header,
+)
 from skidway.kafka.client import (
     EARLIEST,
     LATEST,
@@ -38,6 +49,13 @@ POLL_MS = 500
 
 TOGETHER_MAX = 256
 """At most this many batches are decoded together."""
+
+RECORDS_MAX = 65_536
+"""No program of Skidway writes a batch of more records. A small batch could have millions of equal
+ones, so a larger batch counts as one that cannot be decoded."""
+
+_NO_MESSAGE = b""
+"""The value of the record that takes the place of records that cannot be decoded."""
 
 
 def is_audit_topic(name: str) -> bool:
@@ -75,9 +93,9 @@ class TopicBatch(NamedTuple):
 
 
 class DamagedBatch(CorruptBatch):
-    """A record batch of an audit topic that cannot be decoded. offset: the offset from which on the
-    partition cannot be read. This offset does not come from the batch itself, because any byte of
-    the batch may be wrong."""
+    """A damaged record batch of an audit topic. offset: the offset from which on the partition
+    cannot be read. This offset does not come from the batch itself, because any byte of the batch
+    may be wrong."""
 
     def __init__(self, tp: TopicPartition, offset: int, error: CorruptBatch) -> None:
         super().__init__(f"{tp} cannot be read at offset {offset}: {error}")
@@ -112,11 +130,13 @@ def decoded(batches: Sequence[TopicBatch]) -> Iterator[DecodedBatches]:
     """
     space = Workspace(2 * TOGETHER_BYTES)
     order = sorted(range(len(batches)), key=lambda index: batches[index].tp)
-    at = 0
+    at, together = 0, TOGETHER_MAX
     while at < len(order):
-        found = _decoded(batches, order[at : at + TOGETHER_MAX], space)
+        found = _decoded(batches, order[at : at + together], space)
         yield found
         at += len(found.indexes)
+        # Where one batch cannot be decoded, others may follow: each of them would spoil a run.
+        together = min(2 * len(found.indexes), TOGETHER_MAX)
 
 
 def _decoded(
@@ -126,7 +146,7 @@ def _decoded(
     possible, but at least the first.
     """
     raws = [memoryview(batches[index].raw) for index in indexes]
-    taken = columns.unpack_run(raws, TOGETHER_BYTES, space)
+    taken = columns.unpack_run(raws, TOGETHER_BYTES, space, RECORDS_MAX)
     if not len(taken.headers):
         return _decoded_alone(batches[indexes[0]], indexes[0])
     try:
@@ -142,12 +162,23 @@ def _decoded(
 def _decoded_alone(batch: TopicBatch, index: int) -> DecodedBatches:
     """Decodes a batch that cannot be decoded together with others. Raises DamagedBatch."""
     try:
-        alone = columns.unpack(batch.raw)
-        records = columns.decode_values(joined([alone]), SIGNATURE_HEADER)
+        header = read_header(batch.raw)
+        check(batch.raw, 0, header)
     except CorruptBatch as error:
         raise DamagedBatch(batch.tp, batch.begin, error) from error
-    is_appended = alone.header.has_log_append_time
-    return DecodedBatches([index], [alone.count], [is_appended], _rows(records))
+    rows = _rows_alone(batch) if header.count <= RECORDS_MAX else None
+    if rows is None:
+        rows = [(batch.begin, _NO_MESSAGE, header.max_timestamp, None)]
+    return DecodedBatches([index], [len(rows)], [header.has_log_append_time], iter(rows))
+
+
+def _rows_alone(batch: TopicBatch) -> list[Row] | None:
+    """Returns the records of a batch that is not damaged; None if they cannot be decoded."""
+    try:
+        alone = joined([columns.unpack(batch.raw)])
+        return list(_rows(columns.decode_values(alone, SIGNATURE_HEADER)))
+    except CorruptBatch:
+        return None
 
 
 def _rows(records: ValueColumns) -> Iterator[Row]:

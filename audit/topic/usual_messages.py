@@ -15,8 +15,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from skidway.audit.topic import messages
+from skidway.audit.topic import field_bounds, messages
 from skidway.audit.topic.count_columns import NO_COUNTS, CountColumns
+from skidway.audit.topic.field_bounds import MESSAGE_BYTES_MAX, NUMBERS, PARTITIONS, TIMES
 from skidway.audit.topic.messages import (
     AUDIT_SCHEMA,
     Bounds,
@@ -27,6 +28,7 @@ from skidway.audit.topic.messages import (
     Seal,
     Sender,
     Tier,
+    sender_of,
 )
 from skidway.audit.topic.seal_columns import SealColumns
 from skidway.kafka.source import Source
@@ -41,7 +43,6 @@ _SOMETHING: Final = 2
 """A null or an empty array is encoded as a zero byte. The byte _SOMETHING comes before an optional
 value that is not null."""
 
-_INT_END: Final = 1 << 31
 _LONG_END: Final = 1 << 64
 
 _SENDERS_MAX = 1 << 16
@@ -54,7 +55,7 @@ class _Unusual(ValueError):
 
 def decode(value: bytes) -> Message:
     """Decodes the message in a record's value. Raises the errors of `messages.decode`."""
-    if value.startswith(_HEADER):
+    if value.startswith(_HEADER) and len(value) <= MESSAGE_BYTES_MAX:
         try:
             return _decode(value)
         except (ValueError, IndexError):
@@ -71,6 +72,8 @@ def _decode(value: bytes) -> Delta | Seal | Heartbeat:
     sender = value[_BODY + 1 : at]
     number, at = _long(value, at)
     time_ms, at = _long(value, at)
+    if number not in NUMBERS or time_ms not in TIMES:
+        raise _Unusual
     if value[_BODY] == _DELTA:
         return _delta(value, at, sender, number, time_ms)
     if value[_BODY] == _SEAL:
@@ -79,6 +82,8 @@ def _decode(value: bytes) -> Delta | Seal | Heartbeat:
         raise _Unusual
     at = _skip(value, at, "ranges", "columns", "losses", "gaps", "sealed")
     lag_ms, at = _long(value, at)
+    if lag_ms not in TIMES:
+        raise _Unusual
     at = _skip(value, at, "behind")
     return Heartbeat(_sender(sender, value[at:]), number, time_ms, lag_ms)
 
@@ -119,7 +124,7 @@ def _ranges(value: bytes, at: int) -> tuple[tuple[Range, ...], int]:
         partition, at = _long(value, at)
         first, at = _long(value, at)
         end, at = _long(value, at)
-        if not -_INT_END <= partition < _INT_END:
+        if partition not in PARTITIONS or first not in NUMBERS or end not in NUMBERS:
             raise _Unusual
         found.append(Range(source, partition, first, end))
     return tuple(found), _skip(value, at, "end of the array") if count else at
@@ -140,7 +145,9 @@ def _sender(sender: bytes, bounds: bytes) -> Sender:
     if end != len(bounds):
         raise _Unusual
     names = cluster.decode(), producer.decode(), host.decode()
-    return Sender(_TIERS[sender[0] // 2], *names, epoch, Bounds(lateness_ms, ahead_ms))
+    said = {"epoch": epoch, "lateness_ms": lateness_ms, "ahead_ms": ahead_ms, "names": [*names]}
+    field_bounds.check(said)
+    return sender_of(_TIERS[sender[0] // 2], *names, epoch, Bounds(lateness_ms, ahead_ms))
 
 
 @lru_cache(_NAMES_MAX)
@@ -149,6 +156,7 @@ def _source(value: bytes) -> Source:
     for _ in ("cluster", "cluster_id", "topic", "topic_id"):
         name, at = _bytes(value, at)
         names.append(name.decode())
+    field_bounds.check({"names": names})
     return Source(*names)
 
 

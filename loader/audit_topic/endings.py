@@ -113,8 +113,6 @@ class Endings:
     def _take_seal(self, message: Seal, place: Place) -> None:
         key = (message.sender.epoch, message.number)
         agent = message.sender.producer
-        if not agent.isdecimal():
-            return
         for topic in message.topics:
             known = self._seals.setdefault(topic.source, {})
             named = self._named.setdefault(topic.source, {})

@@ -34,7 +34,6 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from skidway import log
 from skidway.audit.counts.marks import FileKey
 from skidway.audit.signing.signer import Signer
 from skidway.audit.topic import head, topic
@@ -57,6 +56,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.audit_topic.endings import Endings, Place
 from skidway.loader.state.closures import Heard
 from skidway.loader.state.tables import Location
+from skidway.rare_lines import RareLines
 
 REJECTED_SUFFIX: Final = ".rejected"
 NOWHERE: Final = Place("", 0)
@@ -69,7 +69,7 @@ messages to save memory. Then it reads only the messages that the run needs. No 
 lost, because the tables of the committed loads have the files.
 """
 
-_log = log.get(__name__)
+_unreadable = RareLines("audit_message_unreadable")
 
 
 @dataclass(slots=True)
@@ -275,12 +275,8 @@ def _take(feed: Feed, record: topic.Record, place: Place, signer: Signer | None)
                     feed.take_number(own.producer, own.epoch, own.number)
     except MessageRefused as error:
         feed.unread = True
-        _log.warning(
-            "audit_message_unreadable",
-            topic=record.tp.topic,
-            offset=record.offset,
-            reason=str(error),
-        )
+        at = {"topic": record.tp.topic, "offset": record.offset}
+        _unreadable.tell(record.tp, **at, reason=str(error))
 
 
 def _topics_of(source: Source) -> list[tuple[str, str]]:

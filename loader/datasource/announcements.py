@@ -18,7 +18,6 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from skidway import log
 from skidway.audit.counts.marks import FileKey
 from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC, MessageRefused, announcement_in
@@ -30,11 +29,12 @@ from skidway.loader.datasource.subscription import id_in
 from skidway.loader.reading.columns import Records
 from skidway.loader.slices.locations import locate
 from skidway.loader.state.tables import Location
+from skidway.rare_lines import RareLines
 
 CLUSTERS_MAX = 4
 """A worker keeps in memory the announcements of at most this many clusters."""
 
-_log = log.get(__name__)
+_unreadable = RareLines("announcement_unreadable")
 
 
 class Announcements:
@@ -70,9 +70,7 @@ class Announcements:
         try:
             message = announcement_in(value)
         except MessageRefused as error:
-            _log.warning(
-                "announcement_unreadable", topic=tp.topic, offset=offset, reason=str(error)
-            )
+            _unreadable.tell(tp, topic=tp.topic, offset=offset, reason=str(error))
             return
         if message is not None:
             host = self._hosts.setdefault(message.host, message.host)

@@ -86,9 +86,12 @@ class Workspace:
         self.scratch = bytearray(size_bytes)
 
 
-def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -> Taken:
+def unpack_run(
+    raws: Sequence[memoryview], limit_bytes: int, space: Workspace, records_max: int = COUNT_MAX
+) -> Taken:
     """Checks and decompresses batches of one partition, from the first batch on. Stops before a
-    batch that fails a check, or that does not begin at the offset at which the previous batch ends.
+    batch that fails a check, that does not begin at the offset at which the previous batch ends, or
+    that has more than `records_max` records.
     Also stops as soon as the decompressed records together have at least `limit_bytes` bytes. If
     the first batch fails a check, the result has no batch.
 
@@ -96,10 +99,11 @@ def unpack_run(raws: Sequence[memoryview], limit_bytes: int, space: Workspace) -
     """
     heads = b"".join([raw[:HEADER_BYTES] for raw in raws])
     if len(heads) < HEADER_BYTES * len(raws):  # a batch is shorter than a header
-        return unpack_run(raws[: _whole_headers(raws)], limit_bytes, space)
+        return unpack_run(raws[: _whole_headers(raws)], limit_bytes, space, records_max)
     headers = np.frombuffer(heads, HEADER)
     sizes = np.array([len(raw) for raw in raws], np.int64) - HEADER_BYTES
-    sound = _first_false(_sound_headers(headers, sizes) & _follows(headers))
+    is_small = headers["count"] <= records_max
+    sound = _first_false(_sound_headers(headers, sizes) & _follows(headers) & is_small)
     filled = (headers["count"] > 0) & (headers["attributes"] & CONTROL == 0)
     total = int(sizes[:sound][filled[:sound]].sum())
     packed = _room(space.packed, total)

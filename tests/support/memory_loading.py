@@ -104,9 +104,11 @@ class MemoryLoading:
         several times."""
         self.say(Announcement(0, AGENT, 1, "host", "/log/1", 1, 1, b"", 0, SOURCE))
 
-    def say(self, *messages: Message) -> None:
-        """Publishes messages of other senders to the audit topic."""
-        values = pa.array([encode(message) for message in messages], pa.binary())
+    def say(self, *messages: Message | bytes) -> None:
+        """Publishes messages of other senders to the audit topic. A message that is encoded already
+        may be any bytes."""
+        encoded = (x if isinstance(x, bytes) else encode(x) for x in messages)
+        values = pa.array(list(encoded), pa.binary())
         log = self.cluster.log(TopicPartition(AUDIT, 0))
         log.append(columns.encode(values, np.zeros(len(messages), np.int64)))
 

@@ -8,6 +8,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,13 +91,18 @@ class Fleet:
         with (self.folder / "log" / "a.log").open("a") as out:
             out.writelines(f"line {index}\n" for index in range(count))
 
-    def publish(self, value: bytes, header: OneHeader | None = None) -> None:
-        """Appends a record with this value to the audit topic. header: its only header."""
+    def publish(
+        self, value: bytes, header: OneHeader | None = None, *, garbled: bool = False
+    ) -> None:
+        """Appends a record with this value to the audit topic. header: its only header. garbled:
+        nobody can decode the record."""
         with Client(self.address) as client:
             producer = Producer(client)
             batch = columns.encode(
                 pa.array([value], pa.binary()), np.array([0], np.int64), header=header
             )
+            if garbled:
+                batch = replace(batch, body=b"\xff" * len(batch.body))
             producer.send(TopicPartition(TOPIC, 0), batch, None)
             eventually(lambda: [x.error for x in producer.poll(100)] == [None], what="published")
 

@@ -109,7 +109,8 @@ def test_what_is_forged_changes_no_verdict(signed: SignedFleet) -> None:
     """Ten lines are missing at the broker's counter, and their agent is killed. Deltas of the
     counter in a new epoch, a seal and a heartbeat of the agent, an acceptance and a retirement, and
     twelve bytes of no known version, without a signature, with another key, and with the key of
-    another host, change no verdict. They are counted as refused."""
+    another host, change no verdict. They are counted as refused. So are a heartbeat with a number
+    that no agent has, and a record that nobody can decode; programs that start read over them."""
     fleet = signed.fleet
     fleet.start_counter()
     fleet.start_collector()
@@ -130,12 +131,18 @@ def test_what_is_forged_changes_no_verdict(signed: SignedFleet) -> None:
         if not isinstance(message, bytes):
             signed.sign(message, "agent/main/evil")
             signed.sign(message, "counter/broker/other")
-    expected = 6 * len(forged) - 2
+    nobody = Sender(Tier.AGENT, "main", "9" * 30, "evil", 1)
+    signed.sign(Heartbeat(nobody, 1, 0), "agent/main/evil")
+    fleet.publish(b"nothing", garbled=True)
+    expected = 6 * len(forged)
     eventually(lambda: signed.refused() == expected, what="all are refused")
     assert _verdicts(signed) == before
     assert fleet.metric('skidway_audit_refused_messages{reason="unsigned"}') == len(forged)
     assert fleet.metric("skidway_audit_unread_messages") == 0
     assert "ceo" not in fleet.ask("report", "--decisions", "--config", str(fleet.config))[1]
+    fleet.agent.start()
+    fleet.start_counter()
+    eventually(lambda: _verdicts(signed) != before, what="the counter has counted the ten lines")
 
 
 def test_a_command_without_the_master_keys_never_says_complete(signed: SignedFleet) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -27,7 +28,9 @@ from skidway.audit.topic.messages import Heartbeat, Tier, decode
 from skidway.audit.topic.notes import Note
 from skidway.audit.topic.program_status import Kind, status_of
 from skidway.audit.topic.publisher import Newest
+from skidway.audit.topic.topic import DamagedBatch
 from skidway.errors import ConfigurationRefused, Unreachable
+from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client, Delivery
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.client import (
@@ -346,6 +349,20 @@ def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> Non
 
 
 @promise("1 restored state")
+def test_an_agent_waits_while_the_audit_topic_is_damaged(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged batch may hide the agent's newest message. So an agent that starts again waits
+    until the batch can be read, or has expired, and does not end."""
+    site = Site(raw("a"))
+    assert start(site)
+    damaged = DamagedBatch(TopicPartition(AUDIT, 0), 7, CorruptBatch("the CRC is wrong"))
+    search = Mock(side_effect=[damaged, damaged, None])
+    monkeypatch.setattr(program, "newest_own", search)
+    assert start(site)
+    assert search.call_count == 3
+
+
 def test_only_a_new_agent_does_not_search_for_its_messages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,8 +27,9 @@ from skidway.audit.judgement.standing import NEWEST_BUCKETS, judged
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
-from skidway.audit.topic.count_columns import FARTHEST_MS, LONGEST_MS, Count
+from skidway.audit.topic.count_columns import LONGEST_MS, Count
 from skidway.audit.topic.decisions import Revocation
+from skidway.audit.topic.field_bounds import FARTHEST_MS
 from skidway.audit.topic.messages import (
     Behind,
     Certainty,

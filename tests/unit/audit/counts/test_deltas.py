@@ -6,7 +6,8 @@ from __future__ import annotations
 from skidway.audit.counts.counts import Counts, Sums
 from skidway.audit.counts.deltas import number_deltas, number_seals
 from skidway.audit.topic import messages
-from skidway.audit.topic.count_columns import FARTHEST_MS, LONGEST_MS
+from skidway.audit.topic.count_columns import LONGEST_MS
+from skidway.audit.topic.field_bounds import FARTHEST_MS
 from skidway.audit.topic.messages import Certainty, Gap, Loss, Range, Sender, Tier
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.kafka.source import Source

@@ -222,12 +222,24 @@ def test_several_agents_of_a_host_have_their_own_keys() -> None:
 
 
 def test_a_producer_that_is_no_id_is_nobody() -> None:
-    """An agent's producer is a number; any other name is refused, even with the host's own key."""
+    """An agent's producer is its id; a message with any other name is no message, even with the
+    host's own key."""
     reader = Reader()
-    for name in ("", "7x", "-7", "07", str(1 << 63)):
+    for name in ("", "7x", "-7", "07", str(1 << 63), "9" * 5000):
         reader.read(Heartbeat(replace(AGENT, producer=name), 1, NOW), HONEST[AGENT])
-    assert {x[2:] for x in reader.refused()} == {("another's agent id", "")}
+    assert {x[1:3] for x in reader.refused()} == {("", "no message")}
     assert not reader.ledger.evidence().senders
+
+
+def test_schemas_without_end_of_one_sender_hide_none_of_another() -> None:
+    """Whoever has a key can sign any number of messages with unknown schemas. The schema of another
+    sender's message is told apart all the same, so a version that has it reads the message."""
+    reader = Reader()
+    for number in range(1, 100):
+        reader.read(b"\xc3\x01" + number.to_bytes(8), HONEST[EVIL_AGENT])
+    reader.read(UNKNOWN, HONEST[AGENT])
+    assert len(reader.ledger.unread()) == 66
+    assert reader.ledger.unread()[UNKNOWN[2:].hex()] == 1
 
 
 @pytest.mark.parametrize(

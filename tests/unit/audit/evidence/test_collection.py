@@ -22,6 +22,7 @@ from skidway.audit.evidence.collection import (
     Collection,
 )
 from skidway.audit.evidence.ledger import Ledger, Position
+from skidway.audit.evidence.refused import Reason
 from skidway.audit.settings import AuditSettings
 from skidway.audit.topic import messages
 from skidway.audit.topic.count_columns import Count
@@ -37,6 +38,7 @@ from support.audit_senders import LOGS
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
 from support.promises import promise
+from support.undecodable import filled
 
 OWN, MIRRORED = TopicPartition(TOPIC, 0), TopicPartition(f"dc1.{TOPIC}", 0)
 MAGIC_AT = 16  # the position of a header's field that the fetcher checks
@@ -341,6 +343,22 @@ def test_a_damaged_batch_stops_only_its_partition(site: Site) -> None:
     assert not site.collection.has_caught_up
     (said,) = site.collection.blocked.values()
     assert "dc1._skidway_audit-0 cannot be read at offset 1" in str(said)
+
+
+@promise("6 damaged audit topic")
+def test_a_batch_that_its_writer_has_garbled_stops_nobody(site: Site) -> None:
+    """If the CRC of a batch is right, but its records cannot be decoded, they are what somebody has
+    written: the collector reads on, also in a topic that is new, and names them as no message."""
+    site.turn()
+    batches = site.cluster.log(MIRRORED).batches
+    batches[1] = filled(bytes(batches[1]))
+    site.turn(RETRY_S)
+    assert (site.position(MIRRORED), site.collection.has_caught_up) == (3, True)
+    assert not site.collection.blocked
+    assert not site.ledger.rebuilding
+    [found] = site.ledger.refused()
+    assert (found.reason, found.topic, found.partition) == (Reason.NO_MESSAGE, *MIRRORED)
+    assert (found.count, found.first, found.last) == (1, 1, 1)
 
 
 @promise("6 damaged audit topic")

@@ -11,11 +11,12 @@ from skidway.audit.evidence.counted_until import CountedUntil
 from skidway.audit.evidence.evidence import sender_key
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.topic.field_bounds import FARTHEST_MS
 from skidway.audit.topic.messages import Behind, Heartbeat, encode
 from support.audit_senders import BROKER, LOGS
 
 TOPICS = [replace(LOGS, topic=name) for name in "abc"]
-TIMES = st.one_of(st.integers(0, 50), st.sampled_from([-(1 << 63), -1, (1 << 63) - 1]))
+TIMES = st.one_of(st.integers(0, 50), st.sampled_from([-FARTHEST_MS, -1, FARTHEST_MS]))
 BEHIND = st.lists(st.builds(Behind, st.sampled_from(TOPICS), TIMES), max_size=2)
 BEATS = st.builds(Heartbeat, st.just(BROKER), st.just(1), TIMES, TIMES, BEHIND.map(tuple))
 

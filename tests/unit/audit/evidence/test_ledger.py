@@ -20,13 +20,15 @@ from skidway.audit.evidence import tally_rows
 from skidway.audit.evidence.evidence import FOREVER, sender_key
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger, Position, ledger_of
+from skidway.audit.evidence.refused import Reason
 from skidway.audit.evidence.tallies import SenderKey
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.reports import report
 from skidway.audit.topic import messages
-from skidway.audit.topic.count_columns import FARTHEST_MS, Count
+from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.field_bounds import FARTHEST_MS
 from skidway.audit.topic.messages import (
     Announcement,
     Bounds,
@@ -254,8 +256,8 @@ def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["9" * 19, "9" * 20, "9" * 5000, "\u00b2", "\u0663", "", "-7"])
 def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> None:
-    """If the tier of a message is `agent`, but its producer is not an agent id, the ledger takes
-    the message, and gives the same verdicts as the fold (in memory)."""
+    """If the tier of a message is `agent`, but its producer is not an agent id, the message is no
+    message, and changes no verdict."""
     sender = Sender(Tier.AGENT, "dc1", name, "h", 1)
     chosen: list[Message] = [
         _delta(1),
@@ -264,19 +266,17 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
         Heartbeat(sender, 2, 5),
     ]
     ledger = ledger_of(_encoded(chosen))
-    assert sum(ledger.refused_by_reason().values()) == 0
+    assert ledger.refused_by_reason()[Reason.NO_MESSAGE] == 3
     evidence = ledger.evidence()
-    assert verdicts(evidence, POLICY, 300) == verdicts(Fold(chosen).evidence(), POLICY, 300)
+    assert verdicts(evidence, POLICY, 300) == verdicts(Fold(chosen[:1]).evidence(), POLICY, 300)
     ledger.close()
 
 
 @pytest.mark.parametrize(
     ("moment", "status"),
     [
-        (-(1 << 63), Status.UNKNOWN),
-        (-(1 << 62), Status.UNKNOWN),
-        (1 << 62, Status.COMPLETE),
-        ((1 << 63) - 1, Status.COMPLETE),
+        (-FARTHEST_MS, Status.UNKNOWN),
+        (FARTHEST_MS, Status.COMPLETE),
     ],
 )
 def test_times_that_no_calendar_holds_harm_nobody(moment: int, status: Status) -> None:
@@ -286,7 +286,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int, status: Status) -
     unknown."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
-    bucket = max(min(moment, FARTHEST_MS), -FARTHEST_MS)  # the limits for a bucket in a message
+    bucket = max(moment - 100, -FARTHEST_MS)
     both = (count, replace(count, bucket=bucket))
     chosen: list[Message] = [
         Delta(sender, 1, moment, counts=both),
@@ -306,7 +306,7 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int, status: Status) -
     ledger.close()
 
 
-@pytest.mark.parametrize("moment", [-(1 << 63), (1 << 63) - 1])
+@pytest.mark.parametrize("moment", [-FARTHEST_MS, FARTHEST_MS])
 def test_a_rereading_at_the_end_of_all_times_harms_nobody(moment: int) -> None:
     """Two agents announce the same file. The time of their announcements is the least or the
     greatest that a message can have. Even then, the ledger gives the same verdicts as the fold (in
@@ -547,7 +547,7 @@ def test_a_loss_at_the_end_of_all_times_stops_no_judgement() -> None:
     """The span of a declared loss may end at the greatest time that a message can have. The ledger
     still returns the evidence of a window in the middle of the span, and the loss is part of this
     evidence."""
-    end = (1 << 63) - 1
+    end = FARTHEST_MS
     loss = Loss(LOGS, 7, 1, 0, 5, Certainty.LOST, "gone", 0, end)
     ledger = ledger_of(_encoded([Delta(AGENT, 1, 5, losses=(loss,))]))
     assert ledger.evidence((0, 60_000)).topic(LOGS).losses

@@ -200,13 +200,19 @@ def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
     ledger.close()
 
 
-def test_schemas_without_end_are_counted_together(store: Path) -> None:
+def test_schemas_without_end_are_counted_together(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The collector's store counts the unreadable messages of each unknown schema. If there are
     more unknown schemas than a limit allows, it counts the messages of all further ones together.
-    So a program that writes to the topic cannot fill the disk with new schemas."""
+    So a program that writes to the topic cannot fill the disk with new schemas. A collector that
+    starts, also one of a newer version that has none of the schemas, does not read them again."""
     ledger = Ledger(store)
     ledger.take([b"\xc3\x01" + number.to_bytes(8) for number in range(1, 200)])
     assert len(ledger.unread()) == 65
     assert sum(ledger.unread().values()) == 199
     assert "199 audit messages" in verdicts(ledger.evidence(), POLICY, 300)[0].reasons[0]
+    assert not ledger.read_again()
+    monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
+    assert not ledger.read_again()
     ledger.close()

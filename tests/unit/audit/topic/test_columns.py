@@ -10,13 +10,8 @@ import pytest
 
 from skidway.audit.counts import bucket
 from skidway.audit.topic import count_columns, seal_columns, usual_messages
-from skidway.audit.topic.count_columns import (
-    FARTHEST_MS,
-    LONGEST_MS,
-    Count,
-    CountColumns,
-    Filtered,
-)
+from skidway.audit.topic.count_columns import LONGEST_MS, Count, CountColumns, Filtered
+from skidway.audit.topic.field_bounds import FARTHEST_MS
 from skidway.audit.topic.messages import (
     Delta,
     Message,

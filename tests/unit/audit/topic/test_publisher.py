@@ -24,6 +24,7 @@ from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
 from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, MemoryProducer
 from support.promises import promise
+from support.undecodable import filled
 
 PARTITION = TopicPartition(TOPIC, 0)
 
@@ -154,6 +155,18 @@ def test_the_newest_own_message_is_found_behind_many_others() -> None:
     assert _newest(cluster, "me") == Newest(2, 3, 5)
     assert _newest(cluster, "other") == Newest(9, 9, 5)
     assert _newest(cluster, "nobody") is None
+
+
+def test_the_newest_own_message_is_found_among_records_that_nobody_can_decode() -> None:
+    """A program that starts finds its own newest message, whatever others have written into the
+    audit topic before and behind it."""
+    cluster = _cluster()
+    for payload in (b"junk", _beat("me", 2, 3), b"junk"):
+        assert _publisher(cluster, ListOutbox([payload])).flush(10)
+    batches = cluster.log(PARTITION).batches
+    for index in (0, 2):
+        batches[index] = filled(bytes(batches[index]))
+    assert _newest(cluster, "me") == Newest(2, 3, 5)
 
 
 def test_without_a_topic_there_is_no_newest_message() -> None:

@@ -11,13 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.audit.topic.messages import Announcement, Seal, Sender, Tier
+from skidway.audit.topic.field_bounds import NUMBERS
+from skidway.audit.topic.messages import Announcement, Delta, Seal, Sender, Tier
 from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.columns import Origins
 from skidway.loader.state.closures import GRACE_MS, SETTLED_MS
 from skidway.loader.state.tables import Tables, read_tables
+from support.extreme_messages import extremes_of
 from support.loading import SOURCE, START_MS, datum
 from support.memory_loading import AGENT, DATA, LENGTH, MemoryLoading
 from support.promises import promise
@@ -187,3 +189,18 @@ def test_a_leader_that_does_not_answer_keeps_marks(
     write(loading, 2, 1)
     loading.run()
     assert FIRST not in tables(loading, 3).marks[0]
+
+
+def test_no_value_of_a_message_stops_a_load(loading: MemoryLoading) -> None:
+    """Anybody may write to the audit topic. Whatever value a field of a closure, a seal or a
+    loader's message has, loads go on, and store what they have read."""
+    output = Delta(Sender(Tier.HDFS, "offline", "/other/logs", "host", 1), 1, 0)
+    said = [announcement(3, length=5), seal(8, 0, offset=1), output]
+    loading.say(*(value for x in said for _, value in extremes_of(x)))
+    for number in range(3):
+        write(loading, 2, number)
+        loading.run()
+        loading.clock.advance(SETTLED_MS / 1000)
+    last = tables(loading, 3).closures
+    assert max(each.named for each in last.fence.values()) == NUMBERS.stop
+    assert (AGENT, 3) in last.files

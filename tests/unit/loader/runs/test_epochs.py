@@ -116,8 +116,8 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
     output. The output's epoch is one above the highest epoch in these messages, even if that epoch
     is a very large number, such as a time in ms. Epochs of other outputs and tiers are ignored."""
     other = replace(said_by(9).sender, producer="/other/logs")
-    agent = replace(said_by(9).sender, tier=Tier.AGENT)
-    loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(agent, 1, 0))
+    counter = replace(said_by(9).sender, tier=Tier.BROKER)
+    loading.say(said_by(epoch), said_by(2), Delta(other, 1, 0), Delta(counter, 1, 0))
     loading.write(10)
     loading.run()
     assert epochs(loading)[-1] == epoch + 1
