@@ -55,7 +55,7 @@ class Dependence:
     def shape(self) -> tuple[object, ...]:
         """The evidence that concerns every bucket of the topic, except newest seals and times."""
         facts, columns = self._facts, self._judgement.agent_columns
-        expectation, evidence = facts.expectation, facts.evidence
+        evidence = facts.evidence
         return (
             facts.policy,
             columns.agents.tobytes(),
@@ -76,7 +76,7 @@ class Dependence:
                 for key, partitions in facts.topic.coverage.items()
                 for partition, covered in partitions.items()
             ),
-            tuple(expectation.related),
+            tuple(facts.sources),
             tuple(self._special()),
         )
 
