@@ -236,8 +236,6 @@ class Evidence:
     asked: the names of the topics to judge; None for all topics. The evidence includes further
         topics only if the judgement of the named topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
-    bucket_ms: the size of the bucket that begins last (see ledger_evidence.bucket_ms); 0 if there
-        are no buckets.
     """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
@@ -267,7 +265,6 @@ class Evidence:
     source_reports: dict[int, SourceReport] = field(default_factory=dict, compare=False)
     asked: frozenset[str] | None = None
     window: Window = FOREVER
-    bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
         """Adds decisions of people, except those that a revocation in `decisions` takes back."""

@@ -13,7 +13,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.database import storable
 from skidway.audit.evidence import pruning, tally_rows
@@ -65,10 +64,6 @@ _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
 buckets of one topic in a window. `_REMAINING` selects the decisions that name no bucket."""
 
 _UNREAD = "SELECT fingerprint, sum(count) FROM unread GROUP BY fingerprint"
-
-_BUCKET_MS = """
-SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
-"""
 
 _REBUILDING = """
 SELECT coalesce(sum(max(end - coalesce(next_offset, 0), 1)), 0)
@@ -271,14 +266,6 @@ def _decisions(connection: sqlite3.Connection, query: str, *values: int) -> Iter
             yield replace(found, is_signed=bool(signed))
 
 
-def bucket_ms(connection: sqlite3.Connection) -> int:
-    """Returns the size, in ms, of the bucket that begins last. If several buckets begin at that
-    time, returns the greatest of their sizes. Returns 0 if there are no buckets.
-    """
-    (size,) = connection.execute(_BUCKET_MS).fetchone()
-    return int(size)
-
-
 def rebuilding(connection: sqlite3.Connection) -> int:
     """How many messages the ledger must still read before it is rebuilt; 0 if it is complete."""
     (missing,) = connection.execute(_REBUILDING).fetchone()
@@ -346,7 +333,6 @@ class _Reader:
         self._read_hearings()
         found.asked = None if topics is None else frozenset(topics)
         found.window = self._window
-        found.bucket_ms = bucket_ms(self._connection)
         wanted = _with_parents(topics)
         known = select("SELECT * FROM sources").fetchall()
         sources = {Source(*parts): number for number, *parts in known}
@@ -472,10 +458,9 @@ class _Reader:
             for found in self._acceptances(number, first, last):
                 yield found.bucket, found.bucket_ms
 
-        size = self._found.bucket_ms or DEFAULT_BUCKET_MS
         cached = self._announced
         counted = set[int]() if cached is None else cached.counted_losses(number)
-        found = loss_buckets(self._connection, number, times, size, accepted, counted)
+        found = loss_buckets(self._connection, number, times, accepted, counted)
         return {x for x in found if begin <= x[0] < end}
 
     def _read_path(self, topic: TopicEvidence, number: int, agent: int, file: int) -> None:

@@ -28,7 +28,9 @@ CREATE TABLE tallies (
 CREATE TABLE tally_additions (
     source INTEGER, bucket INTEGER, bucket_ms INTEGER, columns BLOB
 );
-CREATE TABLE bucket_sizes (size INTEGER PRIMARY KEY);
+CREATE TABLE bucket_sizes (
+    source INTEGER, size INTEGER, PRIMARY KEY (source, size)
+) WITHOUT ROWID;
 CREATE INDEX tally_additions_by_bucket ON tally_additions (source, bucket, bucket_ms);
 CREATE TABLE agent_numbers (number INTEGER PRIMARY KEY, agent INTEGER UNIQUE);
 CREATE TABLE number_bases (
@@ -162,7 +164,7 @@ INSERT INTO meta VALUES (1, 0, 0)
     numbers: the digests of messages (see module number_rows).
     settled: up to which number the digests of old messages were deleted.
     tallies, tally_additions: the counts of each bucket, packed (see module tally_rows).
-    bucket_sizes: the sizes of all buckets that ever had counts.
+    bucket_sizes: the sizes of all buckets of each topic that ever had counts.
     agent_numbers: small numbers for agents.
     number_bases: for each hour of buckets, the base numbers: a bucket stores the number of an
         agent's delta as its difference from a base number (see module number_bases). The id of a

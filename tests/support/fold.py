@@ -193,8 +193,6 @@ class Fold:
             topic.rereadings = known
             files = {(x.loss.agent, x.loss.file) for own in topic.losses.values() for x in own}
             topic.paths = notes.paths(files)
-        newest = max((x for topic in found.topics.values() for x in topic.tallies), default=(0, 0))
-        found.bucket_ms = newest[1]
         found.decided(self._decisions)
         _add_lossy(found)
         for (source, _), recount in sorted(self._recounts.items(), key=lambda x: x[0][1]):
@@ -266,7 +264,7 @@ def _named(spoken: Iterable[Spoken]) -> dict[str, set[int]]:
 
 def _add_lossy(found: Evidence) -> None:
     for topic in found.topics.values():
-        topic.lossy = set(_lossy(topic, found.bucket_ms or 60_000))
+        topic.lossy = set(_lossy(topic, 60_000))
 
 
 def _lossy(topic: TopicEvidence, size: int) -> Iterator[BucketId]:
