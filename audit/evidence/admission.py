@@ -44,6 +44,11 @@ OTHERS: Final = "other senders"
 NAME_MAX: Final = 200
 """Names in refused messages are cut after this many characters."""
 
+AGENTS_MAX: Final = 1_000
+"""One identity may speak for so many agents' ids and their epochs: a host needs a new one only when
+its agent lost its state, or continued from an older copy. Without a bound, one host could keep the
+audit busy with agents that it made up."""
+
 KNOWN_MAX: Final = 1 << 16
 """The owners of at most this many agents' ids, and so many senders, stay in memory."""
 
@@ -94,7 +99,7 @@ class Admission:
     def __init__(self, connection: sqlite3.Connection, signatures: Signatures) -> None:
         self._connection = connection
         self._signatures = signatures
-        self._owners: dict[str, str] = {}
+        self._owners: dict[tuple[str, int], str] = {}
         self._own: dict[tuple[int, int], _Own] = {}
         """By Python's `id` of what a verifier returns for a sender, and of the object `Sender`.
         The values keep both objects in memory, so no other object gets one of the ids. (Verifier
@@ -129,8 +134,8 @@ class Admission:
                 return True
         if what := overclaim(found.identity, message):
             return self._counted(found, claim_of(message), Reason.NOT_OWN, what, where)
-        if owner := self._other_owner(found.identity, message):
-            return self._counted(found, claim_of(message), Reason.FOREIGN_AGENT, owner, where)
+        if flaw := self._flaw_of_agent(found.identity, message):
+            return self._counted(found, claim_of(message), *flaw, where)
         if isinstance(message, Delta | Seal | Heartbeat):
             self._remember(found, found.identity, message.sender)
         return True
@@ -186,38 +191,50 @@ class Admission:
             "INSERT OR REPLACE INTO signers VALUES (?, ?)", (str(identity), found.key)
         )
 
-    def _other_owner(self, identity: Identity, message: Message) -> str | None:
-        """Returns the owner of the agent's id in a message; None if it is the sender, or if the
-        message is none of an agent."""
+    def _flaw_of_agent(self, identity: Identity, message: Message) -> tuple[Reason, str] | None:
+        """Returns why the agent in a message may not speak, and a detail: the owner of its id; None
+        if it may, or if the message is none of an agent."""
         if identity.role is not Role.AGENT:
             return None
-        agent, own = claim_of(message).name, str(identity)
-        owner = self._owners.get(agent)
-        if owner is None:
-            owner = self._owner(agent, identity)
-        if owner == own:
+        epoch = message.sender.epoch if isinstance(message, Delta | Seal | Heartbeat) else 0
+        agent, own = (claim_of(message).name, epoch), str(identity)
+        if self._owners.get(agent) == own:
+            return None
+        flaw = self._owned(*agent, identity)
+        if flaw is None:
             if len(self._owners) >= KNOWN_MAX:
                 self._owners.clear()
             self._owners[agent] = own
-        return None if owner == own else owner
+        return flaw
 
-    def _owner(self, agent: str, identity: Identity) -> str:
-        """Returns the owner of an agent's id. Stores it if it is this identity."""
+    def _owned(self, agent: str, epoch: int, identity: Identity) -> tuple[Reason, str] | None:
+        """Notes that the agent's id and this epoch belong to this identity, or returns why not."""
         number, own = agent_named(agent), str(identity)
         if number == NO_AGENT:
-            return "nobody"
-        known = self._connection.execute(
-            "SELECT identity FROM owners WHERE agent = ?", (number,)
+            return Reason.FOREIGN_AGENT, "nobody"
+        query = "SELECT epoch, identity FROM owners WHERE agent = ?"
+        known = dict(self._connection.execute(query, (number,)))
+        owner = next(iter(known.values()), None) or self._first_owner(number, identity)
+        if owner != own:
+            return Reason.FOREIGN_AGENT, owner
+        if epoch in known or (known and not epoch):
+            return None
+        (count,) = self._connection.execute(
+            "SELECT count(*) FROM owners WHERE identity = ?", (own,)
         ).fetchone()
-        if known is not None:
-            return str(known[0])
+        if count >= AGENTS_MAX:
+            return Reason.TOO_MANY, f"more than {AGENTS_MAX:,}"
+        self._connection.execute("INSERT INTO owners VALUES (?, ?, ?)", (number, epoch, own))
+        return None
+
+    def _first_owner(self, agent: int, identity: Identity) -> str:
+        """Returns whose the id of an agent is that nobody has signed for yet."""
         heard = self._connection.execute(
-            "SELECT host FROM host_names WHERE agent = ?", (number,)
+            "SELECT host FROM host_names WHERE agent = ?", (agent,)
         ).fetchone()
-        if not is_id_of(number, identity) and (heard is None or heard[0] != identity.parts[1]):
-            return "nobody" if heard is None else f"host {heard[0]}"
-        self._connection.execute("INSERT INTO owners VALUES (?, ?)", (number, own))
-        return own
+        if is_id_of(agent, identity) or (heard is not None and heard[0] == identity.parts[1]):
+            return str(identity)
+        return "nobody" if heard is None else f"host {heard[0]}"
 
     def _counted(
         self, found: Verified, claim: Claim, reason: str, detail: str, where: Heard | None

@@ -35,6 +35,7 @@ from skidway.audit.evidence.hearing import Log, Offsets, Reading
 from skidway.audit.evidence.ledger_seals import Asked, LedgerSeals
 from skidway.audit.evidence.loss_buckets import accepted_ends, loss_buckets
 from skidway.audit.evidence.number_rows import first_missing
+from skidway.audit.evidence.overlaps import partners
 from skidway.audit.evidence.refused import refused
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.statuses import Statuses
@@ -370,7 +371,7 @@ class _Reader:
                 found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
         rows = select("SELECT agent, epoch, taken FROM resumed")
         found.resumed = {(agent, epoch): taken_ms for agent, epoch, taken_ms in rows}
-        found.overlaps = set(select("SELECT agent, other FROM overlaps"))
+        found.overlaps = partners(select("SELECT agent, other FROM overlaps"))
         (found.taken_ms,) = select("SELECT taken FROM meta").fetchone()
 
     def _read_decisions(self, query: str, *values: int) -> None:
@@ -477,7 +478,7 @@ class _Reader:
             if name and fingerprint not in disowned:
                 identity = Identity.parse(name)
                 if identity.role is Role.AGENT:
-                    own = select("SELECT agent FROM owners WHERE identity = ?", (name,))
+                    own = select("SELECT DISTINCT agent FROM owners WHERE identity = ?", (name,))
                     about = [found.unread_of_agents.setdefault(agent, {}) for (agent,) in own]
                 elif (cluster := claims.only_cluster(identity)) is not None:
                     about = [found.unread_of_clusters.setdefault(cluster, {})]

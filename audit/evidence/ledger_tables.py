@@ -79,7 +79,10 @@ CREATE TABLE positions (
 ) WITHOUT ROWID;
 CREATE INDEX tallies_by_bucket ON tallies (bucket);
 CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), unproven INTEGER, taken INTEGER);
-CREATE TABLE owners (agent INTEGER PRIMARY KEY, identity TEXT);
+CREATE TABLE owners (
+    agent INTEGER, epoch INTEGER, identity TEXT, PRIMARY KEY (agent, epoch)
+) WITHOUT ROWID;
+CREATE INDEX owners_by_identity ON owners (identity);
 CREATE TABLE signers (identity TEXT PRIMARY KEY, key INTEGER);
 CREATE TABLE signed_logs (
     topic TEXT, topic_id TEXT, partition INTEGER, PRIMARY KEY (topic, topic_id, partition)
@@ -144,6 +147,7 @@ CREATE TABLE resumed (
 CREATE TABLE overlaps (
     agent INTEGER, other INTEGER, PRIMARY KEY (agent, other)
 ) WITHOUT ROWID;
+CREATE INDEX overlaps_by_other ON overlaps (other);
 CREATE TABLE decisions (
     id INTEGER, value BLOB, revoked INTEGER, source INTEGER, bucket INTEGER, signed INTEGER,
     PRIMARY KEY (id, value)
@@ -181,7 +185,7 @@ INSERT INTO meta VALUES (1, 0, 0)
         inode had before (see module rereading).
     meta: when the last record was read; when the last message was taken that its sender had not
         proven (see module admission); 0 if there is none.
-    owners: the identities to which agents' ids belong.
+    owners: the identities to which agents' ids belong, and the epochs that they signed.
     signers: the number of the key with which each sender signed last.
     signed_logs: the logs with a signed record from the time at which the fleet began to sign.
     refused: refused messages (see modules admission and refused).

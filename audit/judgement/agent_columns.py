@@ -94,7 +94,7 @@ class FleetColumns:
     @cached_property
     def beside(self) -> set[int]:
         """The agents that were alive at the same time as another agent of their host."""
-        return {agent for pair in self._common.evidence.overlaps for agent in pair}
+        return set(self._common.evidence.overlaps)
 
     def newest(self, facts: TopicFacts) -> NewestSeals:
         """Returns the newest seal of each of the topic's agents. Ignores seals that do not vouch

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence, SealNote, TopicEvidence
 from skidway.audit.evidence.tallies import SenderKey
-from skidway.audit.judgement.newest_agents import namesakes, newest_agents, unread_until
+from skidway.audit.judgement.newest_agents import Successors, namesakes, newest_agents
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.seal_columns import NEVER_SEALED
@@ -33,6 +33,7 @@ class Expectations:
         self._found: dict[tuple[str, str], Expectation] = {}
         self._parents: dict[tuple[str, str, str], Parents] = {}
         self._newest: dict[frozenset[int], dict[str, NewestOfHost]] = {}
+        self._successors: dict[frozenset[int], dict[str, Successors]] = {}
 
     def of(self, source: Source) -> Expectation:
         """The agents that may have lines of a source topic."""
@@ -63,6 +64,15 @@ class Expectations:
                 for host, of_host in agents_by_host(self._evidence, agents).items()
             }
         return self._newest[agents]
+
+    def successors(self, agents: frozenset[int]) -> dict[str, Successors]:
+        """Returns, for each host, the successors among these agents."""
+        if agents not in self._successors:
+            self._successors[agents] = {
+                host: Successors(self._evidence, of_host)
+                for host, of_host in agents_by_host(self._evidence, agents).items()
+            }
+        return self._successors[agents]
 
     def _newest_of(self, agents: set[int]) -> NewestOfHost:
         found = newest_agents(self._evidence, agents, self._policy.silence_ms, self._now_ms)
@@ -135,7 +145,7 @@ class Expectation:
         self._newest = all_.newest_of_hosts(frozenset(waited))
         is_told = Tier.AGENT in policy.tiers
         self.agents = self._expected(waited) if is_told else set()
-        self.replaced = self._replaced(waited - self.agents) if is_told else {}
+        self.replaced = self._replaced(all_, waited - self.agents) if is_told else {}
 
     def unheard(self) -> list[str]:
         """The hosts that must report the topic, but have not reported it: no message of their
@@ -175,15 +185,13 @@ class Expectation:
             if self._roster.expects(self._cluster, self._name, host)
         }
 
-    def _replaced(self, others: set[int]) -> dict[int, int]:
+    def _replaced(self, all_: Expectations, others: set[int]) -> dict[int, int]:
         found: dict[int, int] = {}
-        known = agents_by_host(self._evidence, self.known)
+        successors = all_.successors(frozenset(self.known))
         for host, agents in agents_by_host(self._evidence, others).items():
             if self._roster.expects(self._cluster, self._name, host):
                 for agent in agents:
-                    found[agent] = unread_until(
-                        self._evidence, agent, known[host], self._silence_ms
-                    )
+                    found[agent] = successors[host].unread_until(agent, self._silence_ms)
         return found
 
     def _host(self, agent: int) -> str:

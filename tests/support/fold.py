@@ -28,7 +28,7 @@ from skidway.audit.evidence.evidence import (
     sender_key,
 )
 from skidway.audit.evidence.hearing import Heard, Spoken, after
-from skidway.audit.evidence.overlaps import overlaps
+from skidway.audit.evidence.overlaps import overlaps, partners
 from skidway.audit.evidence.rereading import rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally, links_of
@@ -177,7 +177,9 @@ class Fold:
         )
         self._add_beginnings(found)
         found.resumed = dict(self._hearings.sealed)
-        found.overlaps = overlaps({}, self._hearings.spoken, _named(self._hearings.spoken))
+        found.overlaps = partners(
+            overlaps({}, self._hearings.spoken, _named(self._hearings.spoken))
+        )
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
         for key in self._senders:

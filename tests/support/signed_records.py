@@ -33,7 +33,7 @@ def verifying(
     """Returns a ledger that checks signatures with these master keys. It has heard the agents of
     `audit_senders` before their hosts had keys."""
     ledger = Ledger(path, signatures=Signatures(mode, Verifier(masters)))
-    ledger._connection.executemany("INSERT OR IGNORE INTO owners VALUES (?, ?)", OWNERS)
+    ledger._connection.executemany("INSERT OR IGNORE INTO owners VALUES (?, 1, ?)", OWNERS)
     return ledger
 
 
