@@ -116,7 +116,7 @@ def _blind_to_kind(role: str) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def _blind_to_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Admission, "_other_owner", lambda *_: None)
+    monkeypatch.setattr(Admission, "_flaw_of_agent", lambda *_: None)
 
 
 def _blind_to_repeated_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:
