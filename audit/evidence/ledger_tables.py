@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMAT = 3
+FORMAT = 4
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
