@@ -309,6 +309,7 @@ class AuditSettings:
             rejects_share=self.rejects_share,
             retired_places=tuple(self.retired_places),
             loads_every_ms=self.loads_every_ms,
+            bucket_ms=self.bucket_ms,
             freshness_targets=self._targets(),
         )
 

@@ -145,7 +145,7 @@ class Store:
         began, began_wall = time.process_time(), time.monotonic()
         reached = {PARTITION: Position(self._offset, "t")}
         self.ledger.take_records(self._waiting.records(), reached, self._clock.now_ms)
-        assert not self.ledger.refused_by_reason()
+        assert not any(self.ledger.refused_by_reason().values())
         self._waiting.clear()
         self.taking.append(time.process_time() - began)
         self.wall.append(time.monotonic() - began_wall)

@@ -16,6 +16,7 @@ The modules of the kernel in reading order:
     state_owner     makes a command of root the user of its state
     import_path     Python's modules, for a process that gives root's rights up
     database_reader   reads the database of another program
+    printable       texts of others, without what a terminal would execute
     regular_file    reads files in whose place somebody may have put a pipe
     text_file       files that people write, with their byte order marks
     wal_index       space for what SQLite maps into memory

@@ -26,6 +26,7 @@ from skidway.errors import ConfigurationRefused
 from skidway.http.counts import refused_requests
 from skidway.http.hosts import STATUS, AllowedHosts
 from skidway.http.small_server import SmallServer
+from skidway.printable import printable_exposition
 from skidway.service import Shutdown
 
 STOP_WITHIN_S = 5.0
@@ -159,7 +160,7 @@ def _is_well_formed(head: bytes) -> bool:
 
 
 def _metrics() -> bytes:
-    return prometheus_client.generate_latest()
+    return printable_exposition(prometheus_client.generate_latest().decode()).encode()
 
 
 def _health_answer(health: Health) -> tuple[int, str, bytes]:

@@ -75,6 +75,8 @@ PRUNE_EVERY_S = 1.0
 RISKS_EVERY_S = 10.0
 RETRY_S = 1.0
 UNHEALTHY_AFTER_S = 60.0
+JUDGED_WITHIN_S = 300.0
+"""If no step of judging has ended for so long, the pages show old verdicts, and /health says so."""
 REQUESTS_MAX = 64
 """At most this many requests wait. The dashboard answers one after the other."""
 GARBAGE_MIN = 50_000
@@ -244,8 +246,18 @@ class _Loop:
         self.rejected: Mapping[Source, RejectedRecord] = {}
         self._clocks = Clocks()
         self._has_read = False
-        self.health = Health(True)
+        self._health = Health(True)
+        self._judged_at = clock.monotonic()
         self._judge()
+
+    @property
+    def health(self) -> Health:
+        """Any thread may read it, also while a step of judging runs."""
+        found, silent_s = self._health, self._clock.monotonic() - self._judged_at
+        if silent_s < JUDGED_WITHIN_S:
+            return found
+        words = f"no judgement has ended for {silent_s:.0f} s"
+        return Health(False, {**found.detail, "judging": words})
 
     def until(self, shutdown: Shutdown) -> None:
         while not shutdown.requested:
@@ -349,7 +361,7 @@ class _Loop:
         has_read_all = not unread and not self._blocked
         is_well = has_read_all and not self._clocks.is_ours_wrong
         is_well = is_well and not {"roster", "master_keys"} & detail.keys()
-        self.health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
+        self._health = Health(silent_s < UNHEALTHY_AFTER_S and is_well, detail)
 
     def _judge(self) -> None:
         """Runs one step of judging, which judges some buckets. Afterwards, pages, metrics and
@@ -368,7 +380,8 @@ class _Loop:
             self._editions.publish(step)
         self._ledger.narrow(self._judging.take_balanced())
         self._ledger.merge(self._judging.take_scattered())
-        taken_s = self._clock.monotonic() - began
+        self._judged_at = self._clock.monotonic()
+        taken_s = self._judged_at - began
         self._judge_at = began + next_step_s(taken_s, self._judging.due)
 
     def _tell_risks(self, hosts: Sequence[HostState], policy: Policy, now_ms: int) -> None:

@@ -18,7 +18,7 @@ the answer takes into account all rows that the program has loaded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -75,7 +75,8 @@ class Hours:
         first = since_ms - since_ms % BLOCK_MS
         if not first < until_ms <= first + HOURS_MAX * BLOCK_MS:
             raise HTTPException(400, f"since is at most {HOURS_MAX} hours before until")
-        blocks, reach = edition.step.blocks, _reach(edition)
+        names = topics_named(with_rejects([topic]))
+        blocks, reach = edition.step.blocks, _reach(edition, names)
         found = {x: self._hour(topic, x, blocks, reach) for x in range(first, until_ms, BLOCK_MS)}
         for hour in _lossy(edition, topic, found):
             found[hour] = _document(hour, is_complete=False, judged_ms=self._now())
@@ -121,10 +122,10 @@ def _lossy(edition: Edition, topic: str, hours: Iterable[int]) -> list[int]:
     return [x for x in hours if any(y.may_have_lost((x, BLOCK_MS)) for y in judgements)]
 
 
-def _reach(edition: Edition) -> int:
-    """A bucket may begin before an hour and end inside the hour. Returns the greatest number of
-    hours by which such a bucket may begin before the hour."""
-    sizes = (x for x in edition.ledger.bucket_sizes() if BLOCK_MS % x)
+def _reach(edition: Edition, names: Collection[str] | None) -> int:
+    """A bucket of the topics with these names may begin before an hour and end inside the hour.
+    Returns the greatest number of hours by which such a bucket may begin before the hour."""
+    sizes = (x for x in edition.ledger.bucket_sizes(names) if BLOCK_MS % x)
     return max((-(-x // BLOCK_MS) for x in sizes), default=0)
 
 

@@ -209,7 +209,7 @@ class Judge:
         source = judgement.facts.source
         topic = self._topics.setdefault(source, TopicBuckets(source))
         topic.keep(self._counted.get(source, set()), judgement.buckets())
-        for each in judgement.facts.expectation.related:
+        for each in judgement.facts.sources:
             topic.mark(changed.get(each, ()))
         dependence = Dependence(judgement)
         lateness_ms = judgement.facts.policy.lateness_ms
@@ -269,7 +269,7 @@ class Judge:
 
     def _verdict(self, look: _Look, place: int) -> BucketVerdict:
         key, facts = look.topic.key(place), look.judgement.facts
-        for source in facts.expectation.related:
+        for source in facts.sources:
             topic, tallies = facts.evidence.topic(source), self._ledger.tallies(source, key)
             if tallies is not None:
                 topic.tallies = {**topic.tallies, key: tallies}

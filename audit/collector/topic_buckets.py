@@ -126,9 +126,12 @@ class TopicBuckets:
         """Compares the present evidence with the evidence from which the verdicts were made.
         Returns, for each row, whether the bucket must be judged again. is_noting: whether buckets
         whose verdict was not passed to the history must be judged again, too."""
+        rows = self.rows
+        if not len(rows):  # anybody can name thousands of topics in which nobody counts
+            self.is_due = np.zeros(0, np.bool_)
+            return self.is_due
         self._look_at_shape(dependence)
         self._look_at_acceptances(dependence)
-        rows = self.rows
         self._unsealed, self._phases = dependence.of_buckets(
             rows["bucket"] + rows["bucket_ms"] + lateness_ms
         )

@@ -11,7 +11,6 @@ from typing import Any
 from skidway.audit.commands import options
 from skidway.audit.commands.live_ledger import LiveLedger
 from skidway.audit.commands.polling import patiently
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.judgement.completeness import Completeness, Question
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.reports import completeness_report
@@ -53,8 +52,7 @@ def _complete(args: argparse.Namespace) -> int:
     policy = options.policy_of(args, settings)
     timeout_s = parse_duration(args.wait, "--wait")
     since_ms, until_ms = _span(args, clock.time_ms())
-    bucket_ms = DEFAULT_BUCKET_MS if settings is None else settings.bucket_ms
-    asked = question(args.topic, since_ms, until_ms, bucket_ms)
+    asked = question(args.topic, since_ms, until_ms)
     begun = clock.monotonic()
     notes: list[str] = []
     with LiveLedger(args, settings, clock) as live:

@@ -13,7 +13,6 @@ from typing import Any
 from skidway.audit.commands import options
 from skidway.audit.commands.live_ledger import LiveLedger
 from skidway.audit.commands.polling import patiently
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.evidence.evidence import FOREVER
 from skidway.audit.evidence.ledger_evidence import NO_BUCKETS
 from skidway.audit.judgement import reasons
@@ -141,7 +140,5 @@ def _look(
     clock: Clock,
 ) -> list[Proof]:
     live.catch_up()
-    configured_ms = DEFAULT_BUCKET_MS if settings is None else settings.bucket_ms
-    bucket_ms = live.ledger.bucket_ms() or configured_ms
-    evidence = live.ledger.evidence(live.ledger.window_of(since_ms, FOREVER[1], bucket_ms))
-    return proofs(evidence, policy, args.host, since_ms, clock.time_ms(), bucket_ms)
+    evidence = live.ledger.evidence(live.ledger.window_of(since_ms, FOREVER[1]))
+    return proofs(evidence, policy, args.host, since_ms, clock.time_ms())

@@ -9,7 +9,6 @@ from typing import Any
 
 from skidway.audit.commands import agent_health, every_why, history, options, tracing_options
 from skidway.audit.commands.first_line import FirstLine, FirstLines
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.explanation.choice import (
@@ -174,8 +173,8 @@ def _empty(
     due, even if nobody counted anything in this bucket. Only this bucket shows which hosts are
     silent now.
     """
-    size = evidence.bucket_ms or DEFAULT_BUCKET_MS
-    return _whole(evidence, names, policy, now_ms, now_ms - policy.lateness_ms - size)
+    moment = now_ms - policy.lateness_ms - policy.bucket_ms
+    return _whole(evidence, names, policy, now_ms, moment)
 
 
 def _deleted(
@@ -199,7 +198,7 @@ def _whole(
 ) -> Sequence[BucketVerdict]:
     """Returns, for each topic except topics of rejects, the verdict on the bucket that contains a
     time, even if nobody counted anything in this bucket."""
-    size = evidence.bucket_ms or DEFAULT_BUCKET_MS
+    size = policy.bucket_ms
     return [
         TopicJudgement(evidence, source, policy, present_ms(evidence, policy, now_ms)).whole_bucket(
             (moment - moment % size, size)

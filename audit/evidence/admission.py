@@ -40,8 +40,13 @@ OTHERS: Final = "other senders"
 NAME_MAX: Final = 200
 """Names in refused messages are cut after this many characters."""
 
+AGENTS_MAX: Final = 1_000
+"""One identity may speak for so many agents' ids and their epochs: a host needs a new one only when
+its agent lost its state, or continued from an older copy. Without a bound, one host could keep the
+audit busy with agents that it made up."""
+
 KNOWN_MAX: Final = 1 << 16
-"""At most this many senders stay in memory."""
+"""The owners of at most this many agents' ids, and so many senders, stay in memory."""
 
 _log = log.get(__name__)
 
@@ -80,12 +85,14 @@ class _Own(NamedTuple):
 
 
 class Admission:
-    """Owns the newest keys of senders, and the counts of refused messages. The same object serves
-    one transaction after the other; after a failed transaction, it must not be used any more."""
+    """Owns the owners of agents' ids, the newest keys of senders, and the counts of refused
+    messages. The same object serves one transaction after the other; after a failed transaction, it
+    must not be used any more."""
 
     def __init__(self, connection: sqlite3.Connection, signatures: Signatures) -> None:
         self._connection = connection
         self._signatures = signatures
+        self._owners: dict[tuple[str, int], str] = {}
         self._own: dict[tuple[int, int], _Own] = {}
         """By Python's `id` of what a verifier returns for a sender, and of the object `Sender`.
         The values keep both objects in memory, so no other object gets one of the ids. (Verifier
@@ -116,8 +123,8 @@ class Admission:
                 return True
         if what := overclaim(found.identity, message):
             return self._counted(found, claim_of(message), Reason.NOT_OWN, what, where)
-        if not _is_own_id(found.identity, message):
-            return self._counted(found, claim_of(message), Reason.FOREIGN_AGENT, "", where)
+        if flaw := self._flaw_of_agent(found.identity, message):
+            return self._counted(found, claim_of(message), *flaw, where)
         if isinstance(message, Delta | Seal | Heartbeat):
             self._remember(found, found.identity, message.sender)
         return True
@@ -145,6 +152,42 @@ class Admission:
         self._connection.execute(
             "INSERT OR REPLACE INTO signers VALUES (?, ?)", (str(identity), found.key)
         )
+
+    def _flaw_of_agent(self, identity: Identity, message: Message) -> tuple[Reason, str] | None:
+        """Returns why the agent in a message may not speak, and a detail; None if it may, or if the
+        message is none of an agent."""
+        if identity.role is not Role.AGENT:
+            return None
+        epoch = message.sender.epoch if isinstance(message, Delta | Seal | Heartbeat) else 0
+        agent, own = (claim_of(message).name, epoch), str(identity)
+        if self._owners.get(agent) == own:
+            return None
+        flaw = self._owned(*agent, identity)
+        if flaw is None:
+            if len(self._owners) >= KNOWN_MAX:
+                self._owners.clear()
+            self._owners[agent] = own
+        return flaw
+
+    def _owned(self, agent: str, epoch: int, identity: Identity) -> tuple[Reason, str] | None:
+        """Notes that the agent's id and this epoch belong to this identity, or returns why not."""
+        number, own = agent_named(agent), str(identity)
+        if number == NO_AGENT:
+            return Reason.FOREIGN_AGENT, ""
+        query = "SELECT epoch, identity FROM owners WHERE agent = ?"
+        known = dict(self._connection.execute(query, (number,)))
+        owner = next(iter(known.values()), own)
+        if owner != own or not is_id_of(number, identity):
+            return Reason.FOREIGN_AGENT, ""
+        if epoch in known or (known and not epoch):
+            return None
+        (count,) = self._connection.execute(
+            "SELECT count(*) FROM owners WHERE identity = ?", (own,)
+        ).fetchone()
+        if count >= AGENTS_MAX:
+            return Reason.TOO_MANY, f"more than {AGENTS_MAX:,}"
+        self._connection.execute("INSERT INTO owners VALUES (?, ?, ?)", (number, epoch, own))
+        return None
 
     def _counted(
         self, found: Verified, claim: Claim, reason: str, detail: str, where: Heard | None
@@ -189,14 +232,6 @@ class Admission:
 _KEY: Final = ("sender", "kind", "reason", "detail", "claimed", "topic")
 _UNREAD: Final = Claim("unread", "", "")
 _NOTHING: Final = Claim("", "", "")
-
-
-def _is_own_id(identity: Identity, message: Message) -> bool:
-    """Whether the agent's id in a message was made for this identity; true for other messages."""
-    if identity.role is not Role.AGENT:
-        return True
-    number = agent_named(claim_of(message).name)
-    return number != NO_AGENT and is_id_of(number, identity)
 
 
 def signers(connection: sqlite3.Connection) -> dict[str, int]:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.counted_until import CountedUntil
 from skidway.audit.evidence.hearing import Log, Offsets, Reading, SenderName
-from skidway.audit.evidence.overlaps import Pair
 from skidway.audit.evidence.refused import Refused
 from skidway.audit.evidence.rereading import Rereadings
 from skidway.audit.evidence.statuses import Statuses
@@ -220,7 +219,7 @@ class Evidence:
     offsets: by agent, the least and greatest offset of those of the agent's messages that have the
         present name of the agent's host. The module hearing explains the fields heard, readings and
         offsets.
-    overlaps: pairs of agents of one host that were alive at the same time.
+    overlaps: by agent, other agents of its host that were alive at the same time.
     resumed: for each epoch of an agent except the first, the earliest known time at which a seal of
         the epoch arrived (see SenderColumns.resumed_rows).
     taken_ms: the time by the reader's clock at which the last record was read; 0 if no record was
@@ -233,8 +232,6 @@ class Evidence:
     asked: the names of the topics to judge; None for all topics. The evidence includes further
         topics only if the judgement of the named topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
-    bucket_ms: the size of the bucket that begins last (see ledger_evidence.bucket_ms); 0 if there
-        are no buckets.
     """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
@@ -256,7 +253,7 @@ class Evidence:
     counted: dict[SenderKey, CountedUntil] = field(default_factory=dict)
     readings: dict[SenderName, Reading] = field(default_factory=dict)
     offsets: dict[int, dict[Log, Offsets]] = field(default_factory=dict)
-    overlaps: set[Pair] = field(default_factory=set)
+    overlaps: dict[int, set[int]] = field(default_factory=dict)
     resumed: dict[tuple[int, int], int] = field(default_factory=dict)
     taken_ms: int = 0
     retirements: list[Retirement] = field(default_factory=list)
@@ -264,7 +261,6 @@ class Evidence:
     source_reports: dict[int, SourceReport] = field(default_factory=dict, compare=False)
     asked: frozenset[str] | None = None
     window: Window = FOREVER
-    bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
         """Adds decisions of people, except those that a revocation in `decisions` takes back."""

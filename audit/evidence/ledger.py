@@ -20,9 +20,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.database import IN_MEMORY, open_database, transaction
 from skidway.audit.evidence import ledger_evidence, ledger_tables
 from skidway.audit.evidence.admission import Signatures, signers
@@ -37,7 +36,7 @@ from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger_changes import LedgerChanges
 from skidway.audit.evidence.ledger_rows import NOT_SIGNED, Rows
 from skidway.audit.evidence.line_evidence import LineEvidence
-from skidway.audit.evidence.loss_buckets import start_of_loss
+from skidway.audit.evidence.loss_buckets import LOSS_BUCKET_MS, START_OF_LOSS
 from skidway.audit.evidence.pruning import OldBucket, is_pruned
 from skidway.audit.evidence.refused import Refused, refused, refused_by_reason
 from skidway.audit.evidence.tallies import SENDER, BucketId, BucketTallies, SenderIds
@@ -69,6 +68,12 @@ class Changed(NamedTuple):
 
     changed: Mapping[Source, set[BucketId]]
     gone: Mapping[Source, set[BucketId]]
+
+
+_ACCEPTED: Final = """
+(SELECT source, bucket FROM decisions WHERE source IN (SELECT source FROM losses))
+"""
+"""The buckets that somebody accepted in topics with losses: such a bucket may hold a loss."""
 
 
 class Ledger:
@@ -418,14 +423,13 @@ class Ledger:
     ) -> list[int]:
         """The starts of the newest buckets in which anything was counted or declared lost, newest
         first. until: if given, only buckets that begin before this time are returned. topic: if
-        given, only buckets of the topic with this name in the source cluster are returned. For a
-        loss, returns several starts: for each size that buckets have, the start of the bucket of
-        this size that contains the loss's time. The loss's bucket may begin at any of these starts
-        (see loss_buckets).
+        given, only buckets of the topic with this name in the source cluster are returned. Also
+        returns the starts of accepted buckets, because they may hold losses (see loss_buckets).
         """
         given = (FOREVER[1] if until is None else until, count, topic)
-        sizes = self.bucket_sizes() | {self.bucket_ms() or DEFAULT_BUCKET_MS}
-        columns = [("tallies", "bucket"), *(("losses", start_of_loss(x)) for x in sizes)]
+        columns = [
+            ("tallies", "bucket"), ("losses", START_OF_LOSS), (_ACCEPTED, "bucket"),
+        ]  # fmt: skip
         found: set[int] = set()
         for table, column in columns:
             rows = self._connection.execute(
@@ -437,22 +441,18 @@ class Ledger:
             found.update(bucket for (bucket,) in rows)
         return sorted(found, reverse=True)[:count]
 
-    def bucket_ms(self) -> int:
-        """Returns the size, in ms, of the bucket that begins last. If several buckets begin at that
-        time, returns the greatest of their sizes. Returns 0 if there are no buckets.
-        """
-        return ledger_evidence.bucket_ms(self._connection)
+    def bucket_sizes(self, topics: Collection[str] | None = None) -> set[int]:
+        """The sizes in ms of all buckets of the topics with these names, including deleted buckets.
+        There are several sizes if somebody changed an agent's `audit.bucket.ms`."""
+        rows = self._connection.execute(
+            "SELECT DISTINCT topic, size FROM bucket_sizes JOIN sources ON id = source"
+        )
+        return {size for topic, size in rows if topics is None or topic in topics}
 
-    def bucket_sizes(self) -> set[int]:
-        """The sizes in ms of all buckets, including deleted buckets. There are several sizes if
-        somebody changed an agent's `audit.bucket.ms`."""
-        return {size for (size,) in self._connection.execute("SELECT size FROM bucket_sizes")}
-
-    def window_of(self, since: int, until: int, bucket_ms: int = DEFAULT_BUCKET_MS) -> Window:
+    def window_of(self, since: int, until: int) -> Window:
         """Returns a window (see `evidence`) with the starts of all buckets, also deleted ones, that
-        overlap the span of time from `since` to `until` (ms). bucket_ms: the size that a bucket is
-        assumed to have while there are no buckets."""
-        return since - max(self.bucket_sizes(), default=bucket_ms) + 1, until
+        overlap the span of time from `since` to `until` (ms)."""
+        return since - max(self.bucket_sizes() | {LOSS_BUCKET_MS}) + 1, until
 
     def window_with_overlaps(self, time_ms: int) -> Window:
         """Returns a window with the starts of all buckets that contain this time. The window also

@@ -13,7 +13,6 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.database import storable
 from skidway.audit.evidence import pruning, tally_rows
@@ -36,11 +35,11 @@ from skidway.audit.evidence.hearing import Log, Offsets, Reading
 from skidway.audit.evidence.ledger_seals import Asked, LedgerSeals
 from skidway.audit.evidence.loss_buckets import accepted_ends, loss_buckets
 from skidway.audit.evidence.number_rows import first_missing
+from skidway.audit.evidence.overlaps import partners
 from skidway.audit.evidence.refused import refused
 from skidway.audit.evidence.rereading import FileNote, is_untold, rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderIds, SenderKey
-from skidway.audit.signing.agent_ids import is_id_of
 from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.topic import claims, messages, notes, source_report, transactions
 from skidway.audit.topic.count_columns import LONGEST_MS, Filtered
@@ -66,10 +65,6 @@ _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
 buckets of one topic in a window. `_REMAINING` selects the decisions that name no bucket."""
 
 _UNREAD = "SELECT fingerprint, sum(count) FROM unread GROUP BY fingerprint"
-
-_BUCKET_MS = """
-SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
-"""
 
 _REBUILDING = """
 SELECT coalesce(sum(max(end - coalesce(next_offset, 0), 1)), 0)
@@ -272,14 +267,6 @@ def _decisions(connection: sqlite3.Connection, query: str, *values: int) -> Iter
             yield replace(found, is_signed=bool(signed))
 
 
-def bucket_ms(connection: sqlite3.Connection) -> int:
-    """Returns the size, in ms, of the bucket that begins last. If several buckets begin at that
-    time, returns the greatest of their sizes. Returns 0 if there are no buckets.
-    """
-    (size,) = connection.execute(_BUCKET_MS).fetchone()
-    return int(size)
-
-
 def rebuilding(connection: sqlite3.Connection) -> int:
     """How many messages the ledger must still read before it is rebuilt; 0 if it is complete."""
     (missing,) = connection.execute(_REBUILDING).fetchone()
@@ -347,7 +334,6 @@ class _Reader:
         self._read_hearings()
         found.asked = None if topics is None else frozenset(topics)
         found.window = self._window
-        found.bucket_ms = bucket_ms(self._connection)
         wanted = _with_parents(topics)
         known = select("SELECT * FROM sources").fetchall()
         sources = {Source(*parts): number for number, *parts in known}
@@ -385,7 +371,7 @@ class _Reader:
                 found.offsets.setdefault(agent, {})[Log(*log)] = Offsets(first, last)
         rows = select("SELECT agent, epoch, taken FROM resumed")
         found.resumed = {(agent, epoch): taken_ms for agent, epoch, taken_ms in rows}
-        found.overlaps = set(select("SELECT agent, other FROM overlaps"))
+        found.overlaps = partners(select("SELECT agent, other FROM overlaps"))
         (found.taken_ms,) = select("SELECT taken FROM meta").fetchone()
 
     def _read_decisions(self, query: str, *values: int) -> None:
@@ -473,10 +459,9 @@ class _Reader:
             for found in self._acceptances(number, first, last):
                 yield found.bucket, found.bucket_ms
 
-        size = self._found.bucket_ms or DEFAULT_BUCKET_MS
         cached = self._announced
         counted = set[int]() if cached is None else cached.counted_losses(number)
-        found = loss_buckets(self._connection, number, times, size, accepted, counted)
+        found = loss_buckets(self._connection, number, times, accepted, counted)
         return {x for x in found if begin <= x[0] < end}
 
     def _read_path(self, topic: TopicEvidence, number: int, agent: int, file: int) -> None:
@@ -493,8 +478,8 @@ class _Reader:
             if name and fingerprint not in disowned:
                 identity = Identity.parse(name)
                 if identity.role is Role.AGENT:
-                    own = [agent for agent in found.hosts if is_id_of(agent, identity)]
-                    about = [found.unread_of_agents.setdefault(agent, {}) for agent in own]
+                    own = select("SELECT DISTINCT agent FROM owners WHERE identity = ?", (name,))
+                    about = [found.unread_of_agents.setdefault(agent, {}) for (agent,) in own]
                 elif (cluster := claims.only_cluster(identity)) is not None:
                     about = [found.unread_of_clusters.setdefault(cluster, {})]
                 elif identity.role is Role.RECOUNT:

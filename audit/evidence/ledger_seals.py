@@ -92,6 +92,11 @@ class LedgerSeals:
         self._last_heard = last_heard
         rows = connection.execute("SELECT agent, epoch, number, taken FROM seals_ahead")
         self._cloned = {key for key, x in senders.items() if x.cloned_at is not None}
+        self._cloned_agents = {agent_named(key.producer) for key in self._cloned}
+        self._epochs: dict[int, list[SenderKey]] = {}
+        for key in senders:
+            if key.tier is Tier.AGENT:
+                self._epochs.setdefault(agent_named(key.producer), []).append(key)
         self._ahead = {tuple(key): taken_ms for *key, taken_ms in rows}
 
     def read(self, asked: Iterable[Asked]) -> None:
@@ -134,15 +139,10 @@ class LedgerSeals:
         by_agent: dict[int, list[LossNote]] = {}
         for note in asked.losses:
             by_agent.setdefault(note.loss.agent, []).append(note)
-        cloned = self._cloned
         wanted = by_agent.keys() | asked.topic.rereadings.keys()
-        if not wanted and not cloned:
-            return
-        for key in self._senders:
-            agent = agent_named(key.producer)
-            if key.tier is not Tier.AGENT or agent not in asked.topic.agents:
-                continue
-            if agent not in wanted and key not in cloned:
+        agents = (wanted | self._cloned_agents) & asked.topic.agents
+        for agent, key in ((x, key) for x in sorted(agents) for key in self._epochs.get(x, ())):
+            if agent not in wanted and key not in self._cloned:
                 continue
             limits = [x.number for x in by_agent.get(agent, ()) if x.epoch == key.epoch]
             clone = self._senders[key].cloned_at or NO_LIMIT

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FORMAT = 3
+FORMAT = 4
 SCHEMA = """
 CREATE TABLE senders (
     id INTEGER PRIMARY KEY, tier TEXT, producer TEXT, epoch INTEGER, cluster TEXT, host TEXT,
@@ -28,7 +28,9 @@ CREATE TABLE tallies (
 CREATE TABLE tally_additions (
     source INTEGER, bucket INTEGER, bucket_ms INTEGER, columns BLOB
 );
-CREATE TABLE bucket_sizes (size INTEGER PRIMARY KEY);
+CREATE TABLE bucket_sizes (
+    source INTEGER, size INTEGER, PRIMARY KEY (source, size)
+) WITHOUT ROWID;
 CREATE INDEX tally_additions_by_bucket ON tally_additions (source, bucket, bucket_ms);
 CREATE TABLE agent_numbers (number INTEGER PRIMARY KEY, agent INTEGER UNIQUE);
 CREATE TABLE number_bases (
@@ -77,6 +79,10 @@ CREATE TABLE positions (
 ) WITHOUT ROWID;
 CREATE INDEX tallies_by_bucket ON tallies (bucket);
 CREATE TABLE meta (one INTEGER PRIMARY KEY CHECK (one = 1), unproven INTEGER, taken INTEGER);
+CREATE TABLE owners (
+    agent INTEGER, epoch INTEGER, identity TEXT, PRIMARY KEY (agent, epoch)
+) WITHOUT ROWID;
+CREATE INDEX owners_by_identity ON owners (identity);
 CREATE TABLE signers (identity TEXT PRIMARY KEY, key INTEGER);
 CREATE TABLE refused (
     sender TEXT, kind TEXT, reason TEXT, detail TEXT, claimed TEXT, topic TEXT, count INTEGER,
@@ -138,6 +144,7 @@ CREATE TABLE resumed (
 CREATE TABLE overlaps (
     agent INTEGER, other INTEGER, PRIMARY KEY (agent, other)
 ) WITHOUT ROWID;
+CREATE INDEX overlaps_by_other ON overlaps (other);
 CREATE TABLE decisions (
     id INTEGER, value BLOB, revoked INTEGER, source INTEGER, bucket INTEGER, signed INTEGER,
     PRIMARY KEY (id, value)
@@ -158,7 +165,7 @@ INSERT INTO meta VALUES (1, 0, 0)
     numbers: the digests of messages (see module number_rows).
     settled: up to which number the digests of old messages were deleted.
     tallies, tally_additions: the counts of each bucket, packed (see module tally_rows).
-    bucket_sizes: the sizes of all buckets that ever had counts.
+    bucket_sizes: the sizes of all buckets of each topic that ever had counts.
     agent_numbers: small numbers for agents.
     number_bases: for each hour of buckets, the base numbers: a bucket stores the number of an
         agent's delta as its difference from a base number (see module number_bases). The id of a
@@ -175,6 +182,7 @@ INSERT INTO meta VALUES (1, 0, 0)
         inode had before (see module rereading).
     meta: when the last record was read; whether signatures were required, but could not be
         verified (see module admission).
+    owners: the identities to which agents' ids belong, and the epochs that they signed.
     signers: the number of the key with which each sender signed last.
     refused: refused messages (see modules admission and refused).
     unread: how many messages have a schema that this version of the program does not have, by the

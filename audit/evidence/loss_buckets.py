@@ -11,8 +11,9 @@ in another bucket, perhaps of another length:
     accepted  a person accepted something in that bucket. Then the loss stays in that bucket,
               because the acceptance would not apply to the loss in a new bucket
 
-In all other cases, the loss gets the bucket of the present length that contains its time. So every
-declared loss has a bucket.
+In all other cases, the loss gets the minute that contains its time, whatever the length of the
+agents' buckets is: no message of anybody moves the loss of another. So every declared loss has a
+bucket.
 
 Which bucket a loss gets does not depend on the window of the evidence: a bucket that holds a loss
 may begin before the window in which `to_bucket` lies.
@@ -25,6 +26,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Final
 
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.evidence import pruning
 from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.topic.count_columns import LONGEST_MS
@@ -39,6 +41,8 @@ ORDER BY bucket DESC LIMIT 1
 
 _NEXT_SIZE: Final = "SELECT min(bucket_ms) FROM pruned WHERE source = ? AND bucket_ms > ?"
 
+LOSS_BUCKET_MS: Final = DEFAULT_BUCKET_MS
+
 Accepted = Callable[[int, int], Iterable[BucketId]]
 """A function that gets a span of time (begin and end; the end is excluded). It returns those
 buckets of the topic that begin in this span, and in which a person accepted something."""
@@ -48,14 +52,12 @@ def loss_buckets(
     connection: sqlite3.Connection,
     source: int,
     times: Collection[int],
-    size_ms: int,
     accepted: Accepted,
     counted: set[int],
 ) -> set[BucketId]:
     """Returns the buckets of a topic that no message names except messages with declared losses.
-    times: the `to_bucket` of each loss. size_ms: the present length of buckets. counted: times that
-    are known to lie in a counted or deleted bucket; this call adds the times for which it finds
-    such a bucket."""
+    times: the `to_bucket` of each loss. counted: times that are known to lie in a counted or
+    deleted bucket; this call adds the times for which it finds such a bucket."""
     left = set(times) - counted
     sizes = list(_deleted_sizes(connection, source)) if left else []
     found: set[BucketId] = set()
@@ -65,7 +67,7 @@ def loss_buckets(
             continue
         near = accepted(time_ms - LONGEST_MS + 1, time_ms + 1)
         kept = {(start, size) for start, size in near if start <= time_ms < start + size}
-        found |= kept or {(time_ms - time_ms % size_ms, size_ms)}
+        found |= kept or {(time_ms - time_ms % LOSS_BUCKET_MS, LOSS_BUCKET_MS)}
     return found
 
 
@@ -83,11 +85,10 @@ def accepted_ends(
     return [x for x in accepted if x.bucket >= end_ms and ends_in(x.bucket, x.bucket_ms)]
 
 
-def start_of_loss(size_ms: int) -> str:
-    """Returns the SQL expression for the start of the bucket that has this length and contains a
-    loss's `to_bucket`.
-    """
-    return f"to_bucket - (to_bucket % {size_ms} + {size_ms}) % {size_ms}"
+START_OF_LOSS: Final = (
+    f"to_bucket - (to_bucket % {LOSS_BUCKET_MS} + {LOSS_BUCKET_MS}) % {LOSS_BUCKET_MS}"
+)
+"""The SQL expression for the start of the minute that contains a loss's `to_bucket`."""
 
 
 def _is_counted(

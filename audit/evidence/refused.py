@@ -16,6 +16,7 @@ class Reason(StrEnum):
 
     NOT_OWN = "not its own"
     FOREIGN_AGENT = "another's agent id"
+    TOO_MANY = "too many agents"
     NO_MESSAGE = "no message"
 
 

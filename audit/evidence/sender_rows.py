@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from skidway.audit.evidence.evidence import agent_named
 from skidway.audit.evidence.hearing import Heard, Log, Offsets, Reading, SenderName, after
-from skidway.audit.evidence.overlaps import overlaps
+from skidway.audit.evidence.overlaps import OTHERS_MAX, Pair, overlaps
 from skidway.audit.evidence.sender_columns import Kind, KnownSender, SenderColumns
 from skidway.audit.topic.messages import Announcement, Delta, Heartbeat, Seal, Sender, Tier
 
@@ -60,6 +60,10 @@ _OFFSETS_OF_HOST: Final = """
 SELECT host, agent, topic, topic_id, partition, first, last FROM offsets WHERE host = ?
 """
 
+_PARTNERS: Final = """
+SELECT other FROM overlaps WHERE agent = ?1 UNION SELECT agent FROM overlaps WHERE other = ?1
+"""
+
 _KINDS: Final = {Delta: Kind.DELTA, Seal: Kind.SEAL, Heartbeat: Kind.HEARTBEAT}
 
 
@@ -78,6 +82,7 @@ class SenderRows:
         self._said: list[tuple[int, int, int, int]] = []
         self._places: list[Heard | None] = []
         self._readings: dict[SenderName, Reading] = {}
+        self._partners: dict[int, set[int]] = {}
 
     def add(self, message: Delta | Seal | Heartbeat, where: Heard | None) -> None:
         """Adds a message. where: where and when it was read; None if this is not known."""
@@ -114,7 +119,7 @@ class SenderRows:
             self._write_overlaps(said)
             self._connection.executemany(_OFFSETS, said.offset_rows())
         if len(self._senders) > SENDERS_MAX:
-            self._senders, self._indexes = [], {}
+            self._senders, self._indexes, self._partners = [], {}, {}
 
     def _add_sender(self, sender: Sender, agent: int) -> int:
         self._indexes[id(sender)] = len(self._senders)
@@ -172,10 +177,26 @@ class SenderRows:
             for host, agent, *place, first, last in stored
             if host in shared
         }
-        self._connection.executemany(
-            "INSERT OR IGNORE INTO overlaps VALUES (?, ?)",
-            overlaps(known, said.spoken(shared), shared),
-        )
+        pairs = overlaps(known, said.spoken(shared), shared)
+        needed = [pair for pair in sorted(pairs) if self._is_needed(pair)]
+        self._connection.executemany("INSERT INTO overlaps VALUES (?, ?)", needed)
+
+    def _is_needed(self, pair: Pair) -> bool:
+        """Whether a pair is new, and one of its agents has few partners yet. So there are not more
+        pairs than OTHERS_MAX for each agent."""
+        one, other = (self._partners_of(agent) for agent in pair)
+        if pair[1] in one or min(len(one), len(other)) >= OTHERS_MAX:
+            return False
+        one.add(pair[1])
+        other.add(pair[0])
+        return True
+
+    def _partners_of(self, agent: int) -> set[int]:
+        """The agents that were alive at the same time as this one, as far as they are stored."""
+        if agent not in self._partners:
+            rows = self._connection.execute(_PARTNERS, (agent,))
+            self._partners[agent] = {other for (other,) in rows}
+        return self._partners[agent]
 
     def _offsets_of(self, hosts: Iterable[str]) -> list[tuple[Any, ...]]:
         """Returns the rows of the table `offsets` for these host names."""

@@ -124,7 +124,7 @@ class TallyRows:
         self._agents: dict[int, Int64s] = {}
         """For each source: the agents that the table `agents` is known to have, in ascending
         order."""
-        self._sizes = {size for (size,) in connection.execute("SELECT size FROM bucket_sizes")}
+        self._sizes = set(connection.execute("SELECT source, size FROM bucket_sizes"))
 
     def add(
         self,
@@ -186,7 +186,7 @@ class TallyRows:
 
     def _write_bucket(self, key: _Key, added: TallyColumns) -> None:
         self._write_agents(key[0], added.agents)
-        self._write_size(key[2])
+        self._write_size(key[0], key[2])
         if not self._has_row(key) or self.additions(key) >= ADDITIONS_MAX:
             known = self.of(key)
             self._write_columns(key, added if known is None else known + added)
@@ -197,10 +197,10 @@ class TallyRows:
         if key in self._kept:
             self._keep(key, self._kept[key] + added)
 
-    def _write_size(self, bucket_ms: int) -> None:
-        if bucket_ms not in self._sizes:
-            self._connection.execute("INSERT INTO bucket_sizes VALUES (?)", (bucket_ms,))
-            self._sizes.add(bucket_ms)
+    def _write_size(self, source: int, bucket_ms: int) -> None:
+        if (source, bucket_ms) not in self._sizes:
+            self._connection.execute("INSERT INTO bucket_sizes VALUES (?, ?)", (source, bucket_ms))
+            self._sizes.add((source, bucket_ms))
 
     def _has_row(self, key: _Key) -> bool:
         return self._connection.execute(_ROW, key).fetchone() is not None

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from skidway.audit.evidence.evidence import SealNote, TopicEvidence
 from skidway.audit.evidence.tallies import Int64s
-from skidway.audit.judgement.expectation import usable_seals
+from skidway.audit.judgement.expectation import Expectation, usable_seals
 from skidway.audit.judgement.rules.topic_facts import CommonFacts, TopicFacts
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.seal_columns import NEVER_SEALED
@@ -88,22 +88,26 @@ class FleetColumns:
         self._is_any_cloned = any(x.cloned_at is not None for x in evidence.senders.values())
         self._seals: dict[tuple[int, ...], dict[int, SealNote]] = {}
         self._newest: dict[tuple[int, ...], NewestSeals] = {}
+        self._newest_of: dict[Expectation, NewestSeals] = {}
         self._names: dict[tuple[str, bytes], tuple[tuple[str, bool], ...]] = {}
 
     @cached_property
     def beside(self) -> set[int]:
         """The agents that were alive at the same time as another agent of their host."""
-        return {agent for pair in self._common.evidence.overlaps for agent in pair}
+        return set(self._common.evidence.overlaps)
 
     def newest(self, facts: TopicFacts) -> NewestSeals:
         """Returns the newest seal of each of the topic's agents. Ignores seals that do not vouch
         for lines (see `usable_seals`).
         """
-        named = facts.expectation.namesakes
-        key = _key(named)
-        if key not in self._newest:
-            self._newest[key] = NewestSeals(self.newest_seals(named))
-        return self._newest[key]
+        expectation = facts.expectation
+        if expectation not in self._newest_of:
+            named = expectation.namesakes
+            key = _key(named)
+            if key not in self._newest:
+                self._newest[key] = NewestSeals(self.newest_seals(named))
+            self._newest_of[expectation] = self._newest[key]
+        return self._newest_of[expectation]
 
     def newest_seals(self, topics: Sequence[TopicEvidence]) -> Mapping[int, SealNote]:
         """Returns each agent's newest seal of these topics. Ignores seals that do not vouch for

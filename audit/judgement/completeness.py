@@ -44,7 +44,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skidway.audit.counts import bucket
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import Evidence, TopicEvidence
 from skidway.audit.evidence.tallies import BucketId
@@ -71,7 +70,6 @@ class Question:
     """The question of the caller. name: the topic's name, as it was given. names: a function that
     returns whether a topic has that name. covers: a function that returns whether a topic has that
     name, or has the rejects of a topic with that name. since_ms, until_ms: the span of event time.
-    bucket_ms: the size that a bucket is assumed to have while the audit has no buckets.
     """
 
     name: str
@@ -79,7 +77,6 @@ class Question:
     covers: Callable[[Source], bool]
     since_ms: int
     until_ms: int
-    bucket_ms: int = DEFAULT_BUCKET_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +144,7 @@ def completeness(
     empty or has more than BUCKETS_MAX buckets. known: the facts that are the same for all topics,
     if the caller has them already. These facts may be some seconds older than now_ms; then the
     answer may treat a bucket as not yet due although it is due now."""
-    grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
+    grid = _grid(question, policy.bucket_ms)
     topics = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
     if known is None:
         common = CommonFacts(evidence, policy, present_ms(evidence, policy, now_ms))
@@ -159,7 +156,7 @@ def completeness(
 
 
 def _grid(question: Question, size: int) -> list[BucketId]:
-    """All buckets of the span, including empty ones."""
+    """The buckets of this size in the span, also those in which nothing was counted."""
     since_ms, until_ms = question.since_ms, question.until_ms
     if since_ms >= until_ms:
         raise UsageError("--since must be earlier than --until.")

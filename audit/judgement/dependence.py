@@ -34,6 +34,7 @@ from skidway.audit.counts import checksum
 from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.evidence.evidence import Numbers, SealNote
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, Int64s
+from skidway.audit.judgement import reasons
 from skidway.audit.judgement.agent_columns import AgentColumns
 from skidway.audit.judgement.bucket_columns import BucketColumns
 from skidway.audit.judgement.clocks import behind_ms
@@ -55,7 +56,7 @@ class Dependence:
     def shape(self) -> tuple[object, ...]:
         """The evidence that concerns every bucket of the topic, except newest seals and times."""
         facts, columns = self._facts, self._judgement.agent_columns
-        expectation, evidence = facts.expectation, facts.evidence
+        evidence = facts.evidence
         return (
             facts.policy,
             columns.agents.tobytes(),
@@ -76,7 +77,7 @@ class Dependence:
                 for key, partitions in facts.topic.coverage.items()
                 for partition, covered in partitions.items()
             ),
-            tuple(expectation.related),
+            tuple(facts.sources),
             tuple(self._special()),
         )
 
@@ -235,7 +236,7 @@ class Dependence:
                 tuple(epochs),
                 tuple(_numbers_of(senders[key]) for key in epochs),
                 tuple(facts.evidence.resumed.get((agent, x.epoch), 0) for x in epochs),
-                tuple(facts.expectation.side_by_side(agent)),
+                reasons.of_namesakes(facts.expectation.side_by_side(agent)),
                 facts.expectation.is_gone(agent),
                 facts.evidence.bounds.get(agent),
                 tuple(sorted(facts.evidence.unread_of_agents.get(agent, {}).items())),

@@ -4,31 +4,108 @@ With a seal, an agent vouches that all lines up to a time are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
 from skidway.audit.evidence.evidence import Evidence, SealNote, TopicEvidence
 from skidway.audit.evidence.tallies import SenderKey
-from skidway.audit.judgement.newest_agents import namesakes, newest_agents, unread_until
+from skidway.audit.judgement.newest_agents import Successors, namesakes, newest_agents
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.topic.messages import Tier
 from skidway.audit.topic.seal_columns import NEVER_SEALED
 from skidway.kafka.source import Source
 
-NewestOfHosts = list[tuple[set[int], dict[str, list[int]]]]
-"""Each pair has a set of agents, and a dictionary that names for each host the newest of these
-agents. Most topics have the same set of agents, so the newest agents are computed once for all
-these topics.
-"""
+
+class Expectations:
+    """The expectations of all topics, from one state of the evidence. They depend on the name of a
+    topic only, so they are made once for each name. Most names have the same agents, so the newest
+    agents of hosts are computed once for each set of agents. (One host may name many topics.)"""
+
+    def __init__(self, evidence: Evidence, policy: Policy, now_ms: int) -> None:
+        self._evidence = evidence
+        self._policy = policy
+        self._now_ms = now_ms
+        self._by_name: dict[tuple[str, str], list[Source]] = {}
+        for source in evidence.topics:
+            self._by_name.setdefault((source.cluster, source.topic), []).append(source)
+        self._found: dict[tuple[str, str], Expectation] = {}
+        self._parents: dict[tuple[str, str, str], Parents] = {}
+        self._newest: dict[frozenset[int], dict[str, NewestOfHost]] = {}
+        self._successors: dict[frozenset[int], dict[str, Successors]] = {}
+
+    def of(self, source: Source) -> Expectation:
+        """The agents that may have lines of a source topic."""
+        key = source.cluster, source.topic
+        if key not in self._found:
+            names = dict.fromkeys((source.topic, source.topic.removesuffix(REJECTED_SUFFIX)))
+            named = [x for name in names for x in self._by_name.get((source.cluster, name), ())]
+            topics = [self._evidence.topic(x) for x in named or [source]]
+            self._found[key] = Expectation(self._evidence, self._policy, self, source, topics)
+        return self._found[key]
+
+    def parents(self, source: Source) -> Parents:
+        """Returns the topics whose rejected lines a topic of rejects has; none for other topics."""
+        if not source.topic.endswith(REJECTED_SUFFIX):
+            return _NO_PARENTS
+        key = source.cluster, source.cluster_id, source.topic
+        if key not in self._parents:
+            named = self._by_name.get((source.cluster, source.topic.removesuffix(REJECTED_SUFFIX)))
+            found = [x for x in named or () if x.cluster_id == source.cluster_id]
+            self._parents[key] = Parents(found, [self._evidence.topic(x) for x in found])
+        return self._parents[key]
+
+    def newest_of_hosts(self, agents: frozenset[int]) -> dict[str, NewestOfHost]:
+        """Returns, for each host, the newest of these agents."""
+        if agents not in self._newest:
+            self._newest[agents] = {
+                host: self._newest_of(of_host)
+                for host, of_host in agents_by_host(self._evidence, agents).items()
+            }
+        return self._newest[agents]
+
+    def successors(self, agents: frozenset[int]) -> dict[str, Successors]:
+        """Returns, for each host, the successors among these agents."""
+        if agents not in self._successors:
+            self._successors[agents] = {
+                host: Successors(self._evidence, of_host)
+                for host, of_host in agents_by_host(self._evidence, agents).items()
+            }
+        return self._successors[agents]
+
+    def _newest_of(self, agents: set[int]) -> NewestOfHost:
+        found = newest_agents(self._evidence, agents, self._policy.silence_ms, self._now_ms)
+        return NewestOfHost(found, sorted(namesakes(self._evidence, found)))
+
+
+class Parents(NamedTuple):
+    """The topics whose rejected lines a topic of rejects has, and their evidence."""
+
+    sources: Sequence[Source]
+    topics: Sequence[TopicEvidence]
+
+
+_NO_PARENTS: Final = Parents((), ())
+
+
+class NewestOfHost(NamedTuple):
+    """The newest agents of a host (see newest_agents), and those of them that were alive at the
+    same time."""
+
+    agents: Sequence[int]
+    beside: Sequence[int]
+
+
+_NONE: Final = NewestOfHost((), ())
 
 
 class Expectation:
-    """The agents that may have lines of one source topic, and the agents among them that must have
-    sealed the topic.
+    """The agents that may have lines of the source topics of one name, and the agents among them
+    that must have sealed them.
 
-        related: the topic and, for a topic of rejects, the topic whose lines were rejected.
-        topics: the evidence of the related topics.
-        namesakes: the evidence of all topics that have the same names as `topics`.
+        namesakes: the evidence of all topics that have this name or, for a topic of rejects, also
+            the name of the topic whose lines were rejected.
         known: every agent that announced files of any topic of `namesakes`, sealed such a topic, or
             has counts or losses in it.
         agents: the agents of `known` that must have sealed the topic, even if they sent no records.
@@ -37,6 +114,7 @@ class Expectation:
             each host that must report the topic. Empty if the tier agent is not expected.
         replaced: the other agents of these hosts that are not retired, each with a time (ms, by the
             host's clock). The agent may have left lines unread that were written before this time.
+        seals: by agent, the seals that the rules may use, oldest first (see UsableSeals).
 
     A topic that was deleted and created again has another id but the same agents, so `namesakes`
     has the evidence of both topics. If an agent seals the new topic, it has delivered all lines for
@@ -47,30 +125,27 @@ class Expectation:
     def __init__(
         self,
         evidence: Evidence,
-        source: Source,
         policy: Policy,
-        now_ms: int,
-        found: NewestOfHosts | None = None,
+        all_: Expectations,
+        source: Source,
+        named: Sequence[TopicEvidence],
     ) -> None:
-        """found: newest agents that were already computed from the same evidence for other topics
-        (see NewestOfHosts). The constructor may add a pair to this list."""
-        self._found = [] if found is None else found
+        """named: the evidence of all topics that have the same names as `source`."""
         self._evidence = evidence
         self._roster = policy.roster
         self._cluster = source.cluster
         self._name = source.topic.removesuffix(REJECTED_SUFFIX)
-        self.related = _related(evidence, source)
-        self.topics = [evidence.topic(each) for each in self.related]
-        self.namesakes = [evidence.topic(each) for each in _of_names(evidence, source)]
-        self.known = {agent for topic in self.namesakes for agent in topic.agents}
+        self.namesakes = named
+        self.known = {agent for topic in named for agent in topic.agents}
+        self.seals = UsableSeals(evidence, self)
         waited = self.known
         if self._roster.has_retired:
             waited = {agent for agent in self.known if not self.is_retired(agent)}
         self._silence_ms = policy.silence_ms
-        self._newest = self._newest_of_hosts(waited, now_ms)
+        self._newest = all_.newest_of_hosts(frozenset(waited))
         is_told = Tier.AGENT in policy.tiers
         self.agents = self._expected(waited) if is_told else set()
-        self.replaced = self._replaced(waited - self.agents) if is_told else {}
+        self.replaced = self._replaced(all_, waited - self.agents) if is_told else {}
 
     def unheard(self) -> list[str]:
         """The hosts that must report the topic, but have not reported it: no message of their
@@ -90,58 +165,61 @@ class Expectation:
         the agent's host has a newer agent."""
         if self.is_retired(agent):
             return True
-        newest = self._newest.get(self._host(agent), [])
-        return not self._roster.is_silent and agent not in newest
+        newest = self._newest.get(self._host(agent), _NONE)
+        return not self._roster.is_silent and agent not in newest.agents
 
-    def side_by_side(self, agent: int) -> list[int]:
+    def side_by_side(self, agent: int) -> Sequence[int]:
         """All agents of this agent's host that are alive at the same time, including this agent.
         The audit waits for all of them. Empty if no other agent is alive at the same time."""
-        newest = self._newest.get(self._host(agent), [])
-        found = namesakes(self._evidence, newest)
-        return sorted(found) if agent in found else []
+        found = self._newest.get(self._host(agent), _NONE).beside
+        place = bisect_left(found, agent)
+        return found if agent in found[place : place + 1] else ()
 
     def _expected(self, waited: set[int]) -> set[int]:
         if self._roster.is_silent:
             return waited
         return {
             agent
-            for host, agents in self._newest.items()
-            for agent in agents
+            for host, newest in self._newest.items()
+            for agent in newest.agents
             if self._roster.expects(self._cluster, self._name, host)
         }
 
-    def _replaced(self, others: set[int]) -> dict[int, int]:
-        found = {}
-        for agent in others:
-            host = self._host(agent)
+    def _replaced(self, all_: Expectations, others: set[int]) -> dict[int, int]:
+        found: dict[int, int] = {}
+        successors = all_.successors(frozenset(self.known))
+        for host, agents in agents_by_host(self._evidence, others).items():
             if self._roster.expects(self._cluster, self._name, host):
-                found[agent] = unread_until(
-                    self._evidence, agent, self._of_host(host), self._silence_ms
-                )
+                for agent in agents:
+                    found[agent] = successors[host].unread_until(agent, self._silence_ms)
         return found
-
-    def _of_host(self, host: str) -> list[int]:
-        return [agent for agent in self.known if self._host(agent) == host]
-
-    def _newest_of_hosts(self, waited: set[int], now_ms: int) -> dict[str, list[int]]:
-        for known, newest in self._found:
-            if known == waited:
-                return newest
-        newest = self._newest_of(waited, now_ms)
-        self._found.append((waited, newest))
-        return newest
-
-    def _newest_of(self, waited: set[int], now_ms: int) -> dict[str, list[int]]:
-        by_host: dict[str, set[int]] = {}
-        for agent in waited:
-            by_host.setdefault(self._host(agent), set()).add(agent)
-        return {
-            host: newest_agents(self._evidence, agents, self._silence_ms, now_ms)
-            for host, agents in by_host.items()
-        }
 
     def _host(self, agent: int) -> str:
         return self._evidence.hosts.get(agent, "")
+
+
+class UsableSeals(Mapping[int, list[SealNote]]):
+    """For each agent of a name of topics, the seals that the rules may use, oldest first (see
+    usable_seals). The seals of an agent are computed only when they are read.
+    """
+
+    def __init__(self, evidence: Evidence, expectation: Expectation) -> None:
+        self._evidence = evidence
+        self._expectation = expectation
+        self._found: dict[int, list[SealNote]] = {}
+
+    def __getitem__(self, agent: int) -> list[SealNote]:
+        if agent not in self._found:
+            if agent not in self._expectation.known:
+                raise KeyError(agent)
+            self._found[agent] = usable_seals(self._evidence, self._expectation.namesakes, agent)
+        return self._found[agent]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._expectation.known)
+
+    def __len__(self) -> int:
+        return len(self._expectation.known)
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
@@ -160,23 +238,9 @@ def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int
     return sorted(found)
 
 
-def _of_names(evidence: Evidence, source: Source) -> list[Source]:
-    """Returns the topic itself, and all topics with its name, whatever their topic ids are. For a
-    topic of rejects, also returns all topics with the name of the topic whose lines were
-    rejected.
-    """
-    names = {source.topic, source.topic.removesuffix(REJECTED_SUFFIX)}
-    named = [x for x in evidence.topics if x.cluster == source.cluster and x.topic in names]
-    return named if source in named else [source, *named]
-
-
-def _related(evidence: Evidence, source: Source) -> list[Source]:
-    """Returns the topic itself. For a topic of rejects, also returns the topic whose lines were
-    rejected.
-    """
-    if not source.topic.endswith(REJECTED_SUFFIX):
-        return [source]
-    name = source.topic.removesuffix(REJECTED_SUFFIX)
-    here = (source.cluster, source.cluster_id, name)
-    parents = [x for x in evidence.topics if (x.cluster, x.cluster_id, x.topic) == here]
-    return [source, *parents]
+def agents_by_host(evidence: Evidence, agents: Iterable[int]) -> dict[str, set[int]]:
+    """Returns the agents of each host."""
+    found: dict[str, set[int]] = {}
+    for agent in agents:
+        found.setdefault(evidence.hosts.get(agent, ""), set()).add(agent)
+    return found

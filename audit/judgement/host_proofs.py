@@ -68,17 +68,15 @@ def proofs(
     hosts: Iterable[str],
     since_ms: int,
     now_ms: int,
-    bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
     """Returns a `Proof` for each pair of a host and one of its clusters. A host's clusters are
     those for which the roster names the host. If the roster names no cluster for the host, its
-    clusters are those from which its agents sent messages. bucket_ms: the size that a bucket is
-    assumed to have while there are no buckets.
+    clusters are those from which its agents sent messages.
 
     Raises UsageError for a retired host, for a time more than BUCKETS_MAX buckets ago, and for a
     host that the roster does not name and that never sent a message.
     """
-    asking = _Asking(evidence, policy, since_ms, now_ms, bucket_ms)
+    asking = _Asking(evidence, policy, since_ms, now_ms)
     states = survey(evidence, policy, now_ms)
     if evidence.rebuilding:  # messages of these hosts were perhaps not read yet
         heard = {state.host for state in states}
@@ -107,17 +105,14 @@ def _states_of(host: str, states: Sequence[HostState], policy: Policy) -> list[H
 
 
 class _Asking:
-    def __init__(
-        self, evidence: Evidence, policy: Policy, since_ms: int, now_ms: int, bucket_ms: int
-    ) -> None:
+    def __init__(self, evidence: Evidence, policy: Policy, since_ms: int, now_ms: int) -> None:
         self._evidence = evidence
         self._policy = policy
         self._at_once = replace(policy, lateness_ms=0)
         self._since_ms = since_ms
         self._now_ms = now_ms = present_ms(evidence, policy, now_ms)
         self._judgements: dict[Source, tuple[TopicJudgement, TopicJudgement]] = {}
-        buckets = (x for topic in evidence.topics.values() for x in topic.tallies)
-        size = max((x[1] for x in buckets if sum(x) > since_ms), default=bucket_ms)
+        size = policy.bucket_ms
         self._first: BucketId = bucket.start_of(since_ms, size), size
         due_until = bucket.start_of(now_ms - policy.lateness_ms, size)
         self._needed = max(sum(self._first), due_until)

@@ -121,7 +121,7 @@ class _Survey:
         self._ours_ahead_ms = ours_ahead_ms(evidence, policy)
         self._now_ms = now_ms - self._ours_ahead_ms
         self._groups: list[list[Source]] = []
-        self._speaks_of: dict[int, tuple[int, ...]] = {}
+        self._speaks_of: dict[int, list[int]] = {}
         """`_groups` has groups of topics. This dictionary has, for each agent, the indexes of the
         groups that have a topic which the agent's messages mention."""
         self._named: dict[tuple[object, ...], _Named] = {}
@@ -141,13 +141,13 @@ class _Survey:
             self._groups.append(sources)
             clusters = {x.cluster for x in sources}
             for agent in agents:
-                self._speaks_of[agent] = (*self._speaks_of.get(agent, ()), number)
+                self._speaks_of.setdefault(agent, []).append(number)
                 for cluster in clusters:
                     self._agents.setdefault((cluster, self._host(agent)), set()).add(agent)
         for key, numbers in self._evidence.senders.items():
             agent = agent_named(key.producer)
             if key.tier is Tier.AGENT and agent != NO_AGENT and agent not in self._speaks_of:
-                self._speaks_of[agent] = ()
+                self._speaks_of[agent] = []
                 self._agents.setdefault((numbers.cluster, self._host(agent)), set()).add(agent)
         for agent, host in self._evidence.hosts.items():
             if agent not in self._speaks_of and agent != NO_AGENT:
@@ -209,7 +209,7 @@ class _Survey:
         seals.
         """
         roster = self._policy.roster
-        groups, listed = self._speaks_of.get(agent, ()), roster.topics(cluster, host)
+        groups, listed = tuple(self._speaks_of.get(agent, ())), roster.topics(cluster, host)
         key = cluster, listed, groups
         if key not in self._named:
             self._named[key] = self._seals(cluster, listed, groups)
@@ -249,14 +249,11 @@ class _Named(NamedTuple):
 def _alike(evidence: Evidence) -> list[tuple[list[Source], set[int]]]:
     """Groups the topics that have the same agents. Returns the topics and the agents of each
     group."""
-    found: list[tuple[list[Source], set[int]]] = []
+    found: dict[frozenset[int], tuple[list[Source], set[int]]] = {}
     for source, topic in evidence.topics.items():
-        same = next((x for x, agents in found if agents == topic.agents), None)
-        if same is None:
-            found.append(([source], topic.agents))
-        else:
-            same.append(source)
-    return found
+        sources, _ = found.setdefault(frozenset(topic.agents), ([], topic.agents))
+        sources.append(source)
+    return list(found.values())
 
 
 def _of_all(agents: tuple[AgentState, ...]) -> dict[str, int | None]:

@@ -25,10 +25,12 @@ is silent, even if it began before A.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 
 from skidway.audit.evidence.evidence import Evidence
-from skidway.audit.evidence.hearing import Offsets
+from skidway.audit.evidence.hearing import Log, Offsets
 from skidway.audit.topic.messages import Tier
 
 
@@ -41,7 +43,8 @@ def newest_agents(
     if len(found) < 2:
         return [*found]
     ranked = sorted(found, key=lambda x: (evidence.last_heard(x), x), reverse=True)
-    last = next((x for x in ranked if not _is_before_any(evidence, x, ranked)), ranked[0])
+    heard_last = _heard_last(evidence, ranked)
+    last = next((x for x in ranked if not _is_before(evidence, x, heard_last)), ranked[0])
     later = [
         agent
         for agent in ranked
@@ -49,8 +52,8 @@ def newest_agents(
         and _may_have_begun_later(evidence, agent, last)
         and not _is_silent(evidence, agent, last, silence_ms, now_ms)
     ]
-    beside = namesakes(evidence, ranked)
-    return [last, *(x for x in ranked if x != last and (x in later or x in beside))]
+    counting = {*later, *namesakes(evidence, ranked)}
+    return [last, *(x for x in ranked if x != last and x in counting)]
 
 
 def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
@@ -60,25 +63,61 @@ def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
     here = set(agents)
     if len(here) < 2:
         return set()
-    return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}
+    known = evidence.overlaps
+    return {agent for agent in here if agent in known and not here.isdisjoint(known[agent])}
 
 
-def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
-    """Returns a time (ms, by the host's clock). `agent`, which another agent of the host replaced,
-    may have left lines unread that were written before this time.
+class Successors:
+    """The agents of one host, and when the next of them began after the last message of each. One
+    host may have made up thousands, so they are sorted once."""
 
-    Normally the result is the time at which the next agent of the host began to send. If the clock
-    was set back, this may be earlier than the time in the last message of `agent`. In this case the
-    result is the time in that message plus `silence_ms`, because a running agent is never silent
-    for so long. If no other agent of the host began to send after `agent` had sent its last
-    message, neither in the log nor by the host's clock (somebody may have copied the messages in
-    another order), the result is 0: the audit expects no unread lines.
-    """
-    heard_ms = heard(evidence, agent)
-    began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
-    if not began:
-        return 0
-    return min(began) if min(began) > heard_ms else heard_ms + silence_ms
+    def __init__(self, evidence: Evidence, of_host: Iterable[int]) -> None:
+        self._evidence = evidence
+        self._began: list[int] = []
+        """When the agents began, ascending."""
+        firsts: dict[Log, list[tuple[int, int]]] = {}
+        for agent in of_host:
+            own, began = evidence.offsets.get(agent, {}), _began(evidence, agent)
+            self._began.append(began)
+            for log, offsets in own.items():
+                firsts.setdefault(log, []).append((offsets.first, began))
+        self._began.sort()
+        self._behind = {log: _least_behind(found) for log, found in firsts.items()}
+
+    def unread_until(self, agent: int, silence_ms: int) -> int:
+        """Returns a time (ms, by the host's clock). `agent`, which another agent of the host
+        replaced, may have left lines unread that were written before this time.
+
+        Normally the result is the time at which the next agent of the host began to send. If the
+        clock was set back, this may be earlier than the time in the last message of `agent`. In
+        this case the result is the time in that message plus `silence_ms`, because a running agent
+        is never silent for so long. If no other agent of the host began to send after `agent` had
+        sent its last message, neither in a log nor by the host's clock (somebody may have copied
+        the messages in another order), the result is 0: the audit expects no unread lines.
+        """
+        heard_ms = heard(self._evidence, agent)
+        began = min(self._began_behind(agent, heard_ms), default=None)
+        if began is None:
+            return 0
+        return began if began > heard_ms else heard_ms + silence_ms
+
+    def _began_behind(self, agent: int, heard_ms: int) -> Iterator[int]:
+        """Yields the earliest times at which other agents began after the last message of `agent`,
+        by the order of messages in each log, and by the clock of the host."""
+        for log, offsets in self._evidence.offsets.get(agent, {}).items():
+            firsts, least = self._behind[log]
+            place = bisect_right(firsts, offsets.last)
+            yield from least[place : place + 1]
+        place = bisect_right(self._began, heard_ms)
+        yield from self._began[place : place + 1]
+
+
+def _least_behind(found: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Returns the first offsets of agents, ascending, and for each of them the earliest time at
+    which one of the agents from it on began. found: first offset and beginning of each agent."""
+    found.sort()
+    least = accumulate((began for _, began in reversed(found)), min)
+    return [first for first, _ in found], [*least][::-1]
 
 
 def heard(evidence: Evidence, agent: int) -> int:
@@ -87,27 +126,25 @@ def heard(evidence: Evidence, agent: int) -> int:
     return max(evidence.last_heard(agent), _began(evidence, agent))
 
 
-def _is_before_any(evidence: Evidence, agent: int, others: Sequence[int]) -> bool:
-    """Whether any of `others` has a later message than `agent` in the same log (of an audit topic's
-    partition).
-    """
-    return any(
-        mine.last < theirs.last
-        for other in others
-        for mine, theirs in _in_one_log(evidence, agent, other)
-    )
+def _heard_last(evidence: Evidence, agents: Iterable[int]) -> dict[Log, int]:
+    """Returns, for each log (of an audit topic's partition), the offset of the last message of any
+    of these agents."""
+    found: dict[Log, int] = {}
+    for agent in agents:
+        for log, offsets in evidence.offsets.get(agent, {}).items():
+            found[log] = max(found.get(log, offsets.last), offsets.last)
+    return found
+
+
+def _is_before(evidence: Evidence, agent: int, heard_last: Mapping[Log, int]) -> bool:
+    """Whether another agent has a later message than `agent` in the same log."""
+    own = evidence.offsets.get(agent, {})
+    return any(offsets.last < heard_last[log] for log, offsets in own.items())
 
 
 def _may_have_begun_later(evidence: Evidence, agent: int, last: int) -> bool:
     both = _in_one_log(evidence, agent, last)
     return not both or any(mine.first > theirs.first for mine, theirs in both)
-
-
-def _began_behind(evidence: Evidence, agent: int, before: int) -> bool:
-    """Whether an agent began after the last message of agent `before`."""
-    both = _in_one_log(evidence, agent, before)
-    is_behind = any(mine.first > theirs.last for mine, theirs in both)
-    return is_behind or _began(evidence, agent) > heard(evidence, before)
 
 
 def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_ms: int) -> bool:

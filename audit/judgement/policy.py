@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from skidway.audit.counts import topic_patterns
+from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.judgement.roster import Roster
 from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
@@ -63,6 +64,8 @@ class Policy:
     rejects_share: the greatest share of a bucket's records that may be rejects without a warning.
     retired_places: texts that name places (see the module retired_places).
     loads_every_ms: the longest time between two loads into an output; None if unknown.
+    bucket_ms: the size of the buckets in which nothing was counted. It is a setting, because no
+        sender may decide how the topics of others are judged.
     freshness_targets: how soon after their ends the buckets of these topics should be complete.
     """
 
@@ -76,6 +79,7 @@ class Policy:
     rejects_share: float = DEFAULT_REJECTS_SHARE
     retired_places: tuple[str, ...] = ()
     loads_every_ms: int | None = None
+    bucket_ms: int = DEFAULT_BUCKET_MS
     freshness_targets: tuple[FreshnessTarget, ...] = ()
 
     def freshness_target_ms(self, source: Source) -> int | None:

@@ -74,10 +74,17 @@ def of_sender(key: SenderKey) -> str:
     return f"{word} {key.producer}"
 
 
-def of_namesakes(agents: Iterable[int]) -> str:
+def some_agents(agents: Sequence[int]) -> str:
+    """Names some of these agents: anybody can make up thousands of ids for his host."""
+    names = [str(agent) for agent in agents[:NAMES_MAX]]
+    if len(agents) > NAMES_MAX:
+        names.append(f"{len(agents) - NAMES_MAX} more")
+    return " and ".join(names)
+
+
+def of_namesakes(agents: Sequence[int]) -> str:
     """The remark about agents of one host that are alive at the same time."""
-    names = " and ".join(map(str, agents))
-    return f"agents {names} report under this host name, and each is waited for"
+    return f"agents {some_agents(agents)} report under this host name, and each is waited for"
 
 
 def of_epoch_before_its_seal(epoch: int) -> str:

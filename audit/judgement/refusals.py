@@ -97,7 +97,7 @@ def _place_in(name: str) -> tuple[str, str]:
 
 
 def _needed(found: Refused) -> str:
-    if found.reason == Reason.FOREIGN_AGENT:
+    if found.reason in (Reason.FOREIGN_AGENT, Reason.TOO_MANY):
         return ""
     is_of_key = found.reason in (Flaw.WRONG_SIGNATURE, Flaw.UNKNOWN_KEY)
     return found.sender if is_of_key else found.claimed

@@ -129,7 +129,7 @@ class TopicJudgement:
         self._fleet = fleet
         self._facts = facts = TopicFacts(common, source)
         self._losses = Losses(facts)
-        self._doublings = [Doublings(evidence, topic) for topic in facts.related]
+        self._doublings = [Doublings(evidence, x) for x in facts.related if x.rereadings]
         self._acceptances = _by_finding(facts.topic.acceptances)
         self._plain: dict[int, bool] = {}
         self._last: tuple[BucketId, BucketColumns | None] | None = None

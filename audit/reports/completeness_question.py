@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
 from skidway.audit.evidence.evidence import Evidence, Window
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement.completeness import Completeness, Question, completeness
@@ -29,9 +28,7 @@ class Answered:
         return not any(x.is_short for x in self.found)
 
 
-def question(
-    name: str, since_ms: int, until_ms: int, bucket_ms: int = DEFAULT_BUCKET_MS
-) -> Question:
+def question(name: str, since_ms: int, until_ms: int) -> Question:
     """The question whether the topic of this name and the topic of its rejects are complete from
     `since_ms` to `until_ms`."""
     names = with_rejects([name])
@@ -41,7 +38,6 @@ def question(
         lambda source: is_named(source, names),
         since_ms,
         until_ms,
-        bucket_ms,
     )
 
 
@@ -72,7 +68,7 @@ def window_of(ledger: Ledger, asked: Question) -> Window:
     """Returns a span of time that contains the starts of all buckets that overlap the question's
     time span.
     """
-    return ledger.window_of(asked.since_ms, asked.until_ms, asked.bucket_ms)
+    return ledger.window_of(asked.since_ms, asked.until_ms)
 
 
 def topics_of(asked: Question) -> list[str] | None:

@@ -77,7 +77,7 @@ def namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
     """Sentences about the host names under which several agents are running."""
     shared = [x for x in states if x.namesakes and x.status is not HostStatus.RETIRED]
     for state in shared[: report.REASONS_SHOWN]:
-        names = " and ".join(map(str, state.namesakes))
+        names = reasons.some_agents(state.namesakes)
         yield f"Agents {names} report under one host name, {_who(state)}."
     if len(shared) > report.REASONS_SHOWN:
         yield f"So do those of {len(shared) - report.REASONS_SHOWN} more hosts."

@@ -20,7 +20,7 @@ from skidway.cli.options import (
     bootstrap_server,
     zookeeper,
 )
-from skidway.cli.streams import printable, write_data
+from skidway.cli.streams import write_data
 from skidway.cli.topics import connect, existing
 from skidway.clock import SystemClock
 from skidway.consumer import Consumer, Record
@@ -29,6 +29,7 @@ from skidway.kafka.batch import read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher
 from skidway.kafka.columns import DecodedRecords, decode
 from skidway.kafka.types import TopicPartition
+from skidway.printable import printable
 from skidway.schemas.consuming.asking import add_registry_option, registry
 from skidway.schemas.consuming.values import Value, Values, plain, text_of
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
-from skidway.cli.streams import printable, raw
+from skidway.cli.streams import raw
+from skidway.printable import printable
 
 Row = Mapping[str, Any]
 

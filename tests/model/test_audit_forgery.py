@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from skidway.audit.evidence import admission, ledger_rows
-from skidway.audit.evidence.admission import Mode
+from skidway.audit.evidence.admission import Admission, Mode
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.judgement import clocks
 from skidway.audit.judgement.policy import Policy
@@ -116,7 +116,7 @@ def _blind_to_kind(role: str) -> Callable[[pytest.MonkeyPatch], None]:
 
 
 def _blind_to_owners(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "_is_own_id", lambda *_: True)
+    monkeypatch.setattr(Admission, "_flaw_of_agent", lambda *_: None)
 
 
 def _blind_to_repeated_heartbeats(monkeypatch: pytest.MonkeyPatch) -> None:

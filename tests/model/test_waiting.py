@@ -48,8 +48,8 @@ class Gate(World):
         if not evidence.hosts:
             return False
         now_ms = self.own_clock_ms()
-        policy = replace(POLICY, lateness_ms=self.lateness_ms)
-        found: list[Proof] = proofs(evidence, policy, ["host"], since_ms, now_ms, BUCKET_MS)
+        policy = replace(POLICY, lateness_ms=self.lateness_ms, bucket_ms=BUCKET_MS)
+        found: list[Proof] = proofs(evidence, policy, ["host"], since_ms, now_ms)
         return not any(proof.is_short for proof in found)
 
     def mistaken(self, messages: list[Message], since_ms: int) -> str | None:

@@ -28,7 +28,7 @@ from skidway.audit.evidence.evidence import (
     sender_key,
 )
 from skidway.audit.evidence.hearing import Heard, Spoken, after
-from skidway.audit.evidence.overlaps import overlaps
+from skidway.audit.evidence.overlaps import overlaps, partners
 from skidway.audit.evidence.rereading import rereadings
 from skidway.audit.evidence.statuses import Statuses
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally, links_of
@@ -177,7 +177,9 @@ class Fold:
         )
         self._add_beginnings(found)
         found.resumed = dict(self._hearings.sealed)
-        found.overlaps = overlaps({}, self._hearings.spoken, _named(self._hearings.spoken))
+        found.overlaps = partners(
+            overlaps({}, self._hearings.spoken, _named(self._hearings.spoken))
+        )
         for source, topic in self._evidence.topics.items():
             found.topic(source).agents |= topic.agents
         for key in self._senders:
@@ -193,8 +195,6 @@ class Fold:
             topic.rereadings = known
             files = {(x.loss.agent, x.loss.file) for own in topic.losses.values() for x in own}
             topic.paths = notes.paths(files)
-        newest = max((x for topic in found.topics.values() for x in topic.tallies), default=(0, 0))
-        found.bucket_ms = newest[1]
         found.decided(self._decisions)
         _add_lossy(found)
         for (source, _), recount in sorted(self._recounts.items(), key=lambda x: x[0][1]):
@@ -266,7 +266,7 @@ def _named(spoken: Iterable[Spoken]) -> dict[str, set[int]]:
 
 def _add_lossy(found: Evidence) -> None:
     for topic in found.topics.values():
-        topic.lossy = set(_lossy(topic, found.bucket_ms or 60_000))
+        topic.lossy = set(_lossy(topic, 60_000))
 
 
 def _lossy(topic: TopicEvidence, size: int) -> Iterator[BucketId]:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from skidway.printable import printable
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -114,7 +116,7 @@ class Table:
 
 def csv_text(table: Table) -> str:
     """Returns the table as CSV (RFC 4180) with a header. If a spreadsheet would interpret a text as
-    a formula, the text gets an apostrophe in front."""
+    a formula, the text gets an apostrophe in front. Control characters are escaped."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow([column.key for column in table.columns])
@@ -128,5 +130,5 @@ def document(tables: Iterable[Table]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> str:
-    text = "" if value is None else str(value)
+    text = "" if value is None else printable(str(value))
     return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text

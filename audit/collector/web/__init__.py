@@ -21,5 +21,5 @@ addresses of pages are ms since 1970.
 The pages need no script. If the browser runs scripts, /live.js fetches the page again every few
 seconds and replaces its content; without scripts, the page reloads itself. The content security
 policy allows only our own style sheet and script. The templates escape all text that they insert,
-such as host names and lines of logs.
+such as host names and lines of logs, also for readers on a terminal.
 """

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from json import dumps
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from skidway.audit.collector.pages.table import Table, csv_text
 from skidway.audit.collector.web.rendering import SCRIPT, STYLE
+from skidway.printable import printable
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -31,7 +33,8 @@ def html(text: str) -> Response:
 
 def json(document: dict[str, Any]) -> Response:
     """Returns the response with a JSON document."""
-    return JSONResponse(document, headers=HEADERS)
+    text = printable(dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")))
+    return Response(text, media_type="application/json", headers=HEADERS)
 
 
 def csv(tables: Sequence[Table], key: str | None) -> Response:
@@ -59,6 +62,7 @@ def failure(request: Request, error: Exception) -> Response:
     """Returns the response with one sentence about the error. If the error is an HTTPException, the
     response has the status of this exception; for any other error, the status is 503.
     """
+    words, status = str(error), 503
     if isinstance(error, HTTPException):
-        return PlainTextResponse(str(error.detail) + "\n", error.status_code, headers=HEADERS)
-    return PlainTextResponse(f"{error}\n", 503, headers=HEADERS)
+        words, status = str(error.detail), error.status_code
+    return PlainTextResponse(printable(words) + "\n", status, headers=HEADERS)

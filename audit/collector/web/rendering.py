@@ -10,6 +10,7 @@ from typing import Any
 import jinja2
 
 from skidway.audit.collector.pages import words
+from skidway.printable import printable
 
 _FOLDER = resources.files("skidway.audit.collector.web").joinpath("templates")
 STYLE = _FOLDER.joinpath("style.css").read_text("utf-8")
@@ -48,6 +49,7 @@ class Pages:
             loader=jinja2.DictLoader(templates),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
+            finalize=_shown,
             trim_blocks=True,
             lstrip_blocks=True,
         )
@@ -72,6 +74,12 @@ class Pages:
             "script": _versioned("/live.js", SCRIPT),
         }
         return self._templates.get_template(template).render(common | content)
+
+
+def _shown(value: object) -> object:
+    """What a template inserts: a text without control characters, because pages also reach
+    terminals."""
+    return printable(value) if type(value) is str else value
 
 
 def line(points: Sequence[float]) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from skidway.audit.counts.counts import NO_AGENT, Sums, total
-from skidway.audit.evidence.evidence import Evidence, Numbers, SealNote, agent_named
+from skidway.audit.evidence.evidence import Evidence, Numbers, agent_named
 from skidway.audit.evidence.tallies import BucketId, SenderKey, Tally
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.clocks import ours_ahead_ms
 from skidway.audit.judgement.counting_places import Counting, counting_places, needed_still
-from skidway.audit.judgement.expectation import Expectation, NewestOfHosts, usable_seals
+from skidway.audit.judgement.expectation import Expectations
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.retired_places import retired_by
 from skidway.audit.topic.messages import NOTHING_SAID, Tier
@@ -35,7 +35,7 @@ class CommonFacts:
         self.now_ms = now_ms
         self.retired = retired_by(policy.retired_places, evidence.retirements)
         self.epochs = _epochs_by_agent(evidence)
-        self.newest_of_hosts: NewestOfHosts = []
+        self.expectations = Expectations(evidence, policy, now_ms)
 
     def ahead_ms(self, key: SenderKey) -> int:
         """How far an event time in the counts of a sender can be ahead of the time at which the
@@ -58,43 +58,19 @@ class CommonFacts:
         return ours_ahead_ms(self.evidence, self.policy)
 
 
-class UsableSeals(Mapping[int, list[SealNote]]):
-    """For each agent of the topic, the seals that the rules may use, oldest first (see
-    expectation.usable_seals). The seals of an agent are computed only when they are read.
-    """
-
-    def __init__(self, evidence: Evidence, expectation: Expectation) -> None:
-        self._evidence = evidence
-        self._expectation = expectation
-        self._found: dict[int, list[SealNote]] = {}
-
-    def __getitem__(self, agent: int) -> list[SealNote]:
-        if agent not in self._found:
-            if agent not in self._expectation.known:
-                raise KeyError(agent)
-            self._found[agent] = usable_seals(self._evidence, self._expectation.namesakes, agent)
-        return self._found[agent]
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._expectation.known)
-
-    def __len__(self) -> int:
-        return len(self._expectation.known)
-
-
 class TopicFacts:
     """The facts of one source topic, for all of its buckets.
 
     tiers: the tiers in which the topic's records must be counted.
     now_ms, retired, epochs: see CommonFacts.
     topic: the topic's evidence.
-    related: the topic's evidence, and for a topic of rejects also the evidence of the topic whose
-        lines were rejected.
+    sources, related: the topic and its evidence, and for a topic of rejects also those of the topic
+        whose lines were rejected.
     expectation: the agents that must have sealed the topic.
     places: the places that count the topic, including retired ones, each with its senders.
     needed: the tiers in which only retired places have counted the topic, but which also have a
         place that is not retired (see counting_places.needed_still).
-    seals: by agent, the seals that the rules may use, oldest first (see UsableSeals).
+    seals: by agent, the seals that the rules may use, oldest first (see expectation.UsableSeals).
     """
 
     def __init__(self, common: CommonFacts, source: Source) -> None:
@@ -106,15 +82,15 @@ class TopicFacts:
         self.tiers = policy.tiers_of(source)
         self.now_ms = common.now_ms
         self.topic = evidence.topic(source)
-        self.expectation = Expectation(
-            evidence, source, policy, common.now_ms, common.newest_of_hosts
-        )
-        self.related = self.expectation.topics
+        self.expectation = common.expectations.of(source)
+        parents = common.expectations.parents(source)
+        self.sources = [source, *parents.sources]
+        self.related = [self.topic, *parents.topics]
         self.retired = common.retired
         self.places = list(counting_places(evidence, self.topic, self.tiers, self.retired))
         self.needed = needed_still(evidence, source, self.places, self.retired)
         self.epochs = common.epochs
-        self.seals = UsableSeals(evidence, self.expectation)
+        self.seals = self.expectation.seals
 
     @property
     def ours_ahead_ms(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skidway.audit.commands import options
-from skidway.audit.evidence import admission, ledger_evidence
+from skidway.audit.evidence import admission
 from support.signed_records import OWNERS
 
 
@@ -18,5 +18,4 @@ def _collector_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def ids_of_senders(monkeypatch: pytest.MonkeyPatch) -> None:
     """The ids of the agents in `audit_senders` do not say whose they are."""
-    for module in (admission, ledger_evidence):
-        monkeypatch.setattr(module, "is_id_of", lambda agent, who: (agent, str(who)) in OWNERS)
+    monkeypatch.setattr(admission, "is_id_of", lambda agent, who: (agent, str(who)) in OWNERS)

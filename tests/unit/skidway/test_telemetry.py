@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import prometheus_client
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from skidway.errors import ConfigurationRefused
-from skidway.telemetry import host_and_port
+from skidway.telemetry import _metrics, host_and_port
 
 
 @pytest.mark.parametrize(
@@ -26,3 +28,17 @@ def test_bad_address_is_refused(listen: str) -> None:
     """An invalid listener's address is refused with an error that names its configuration key."""
     with pytest.raises(ConfigurationRefused, match=r"metrics\.listener"):
         host_and_port(listen)
+
+
+def test_no_control_character_of_a_label_reaches_a_terminal() -> None:
+    """Labels of metrics have escapes in place of control characters, and Prometheus can read
+    them."""
+    gauge = prometheus_client.Gauge("skidway_test_names", "Names.", ["name"])
+    gauge.labels('a\x1b[31m\r\n"\\').set(1)
+    try:
+        text = _metrics().decode()
+    finally:
+        prometheus_client.REGISTRY.unregister(gauge)
+    assert "\x1b" not in text
+    [found] = [x for x in text_string_to_metric_families(text) if x.name == "skidway_test_names"]
+    assert found.samples[0].labels == {"name": 'a\\u001b[31m\\u000d\n"\\'}

@@ -8,7 +8,7 @@ from typing import Any
 
 from prometheus_client import REGISTRY
 
-from skidway.audit.collector.collector import _Expected, _Loop
+from skidway.audit.collector.collector import JUDGED_WITHIN_S, _Expected, _Loop
 from skidway.audit.collector.roster_file import LOOK_EVERY_S
 from skidway.audit.evidence.hearing import Heard
 from skidway.audit.evidence.ledger import Ledger
@@ -184,3 +184,15 @@ def test_a_roster_that_changes_is_what_is_expected_from_then_on(tmp_path: Path) 
     assert (is_well, _metric("expected_hosts")) == (False, 2)
     assert "hosts must be a list" in detail["roster"]
     assert collector.statuses() == {Status.OPEN: 1}
+
+
+def test_a_judgement_that_does_not_end_is_in_health(tmp_path: Path) -> None:
+    """While no judgement ends, /health is 503 and says for how long: the pages show old verdicts
+    then. The next judgement that ends makes it 200 again."""
+    collector = Collector(tmp_path)
+    collector.hear(0)
+    assert collector.health()[0]
+    collector.clock.advance(JUDGED_WITHIN_S)
+    assert not collector.loop.health.ok
+    assert collector.loop.health.detail["judging"] == "no judgement has ended for 300 s"
+    assert "judging" not in collector.health()[1]

@@ -189,6 +189,21 @@ def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both(later: int) ->
     assert [each["complete"] for each in found] == [False, False]
 
 
+def test_long_buckets_of_another_topic_hold_back_no_hour() -> None:
+    """If another topic has buckets of a day, an hour depends on its own buckets as before."""
+    other = replace(LOGS, topic="others")
+    wide = replace(count(3, bucket=0, source=other), bucket_ms=24 * BLOCK_MS)
+    short, whole = count(1, bucket=2 * SIZE), count(1, bucket=BLOCK_MS)
+    said: list[Message] = [
+        *heard(),
+        delta(AGENT, 4, short, whole, wide),
+        *(delta(sender, 2, whole) for sender in COUNTERS),
+        seal(AGENT, 5, NOW - 1, 4),
+    ]
+    found = got(said, "/hours.json", until=report.time_text(2 * BLOCK_MS))[1]["hours"]
+    assert [each["complete"] for each in found] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [

@@ -604,3 +604,20 @@ def test_topics_of_one_name_are_told_apart_on_the_pages() -> None:
         body = _get(ledger, path)[2]
         assert "dc1.logs (id 3f2a9c1d)" in body
         assert "dc1.logs (id tid)" in body
+
+
+CONTROLS = "\x1b\x07\x7f\x9b\u202e\u2028\u200b"
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/topics", "/hosts", "/buckets", "/topics.csv", "/hosts.csv", "/index.json"]
+)
+def test_no_control_character_of_a_name_reaches_a_terminal(path: str) -> None:
+    """Whoever reads a page, a CSV table or a JSON document with curl gets escapes in place of the
+    control characters in names that others chose."""
+    ledger = _ledger(source=replace(LOGS, topic=f"logs{CONTROLS}"))
+    agent = replace(AGENT, producer="9", host=f"web{CONTROLS}")
+    ledger.take([messages.encode(Delta(agent, 1, 5))])
+    body = _get(ledger, path)[2]
+    assert "\\u001b\\u0007" in body
+    assert not set(CONTROLS) & set(body)

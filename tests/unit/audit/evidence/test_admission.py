@@ -16,7 +16,7 @@ from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
 from skidway.audit.signing import signature
-from skidway.audit.signing.agent_ids import new_agent_id
+from skidway.audit.signing.agent_ids import agent_id, new_agent_id
 from skidway.audit.signing.identity import Identity
 from skidway.audit.signing.keys import MasterKey
 from skidway.audit.signing.verifier import Verifier
@@ -219,6 +219,29 @@ def test_several_agents_of_a_host_have_their_own_keys() -> None:
     assert reader.refused() == []
     reader.read(Heartbeat(ours, 2, NOW + 1), two)
     assert [x[::2] for x in reader.refused()] == [("agent/dc1/web1/bank", "another's agent id")]
+
+
+@pytest.mark.parametrize("is_epoch", [False, True])
+def test_a_host_cannot_make_up_agents_without_end(
+    monkeypatch: pytest.MonkeyPatch, is_epoch: bool
+) -> None:
+    """An identity speaks for a bounded number of agents' ids and their epochs. What comes beyond is
+    refused and named; its first agents, and other hosts, go on."""
+    monkeypatch.setattr(admission, "AGENTS_MAX", 4)
+    evil, reader = HONEST[EVIL_AGENT], Reader()
+    made = [
+        replace(EVIL_AGENT, epoch=x) if is_epoch
+        else replace(EVIL_AGENT, producer=str(agent_id(evil, x)))
+        for x in range(1, 9)
+    ]  # fmt: skip
+    for number in (1, 2):
+        for sender in (*made, AGENT):
+            reader.read(Heartbeat(sender, number, NOW + number), HONEST.get(sender, evil))
+    [(sender, _, *reason)] = reader.refused()
+    assert (sender, reason) == (str(evil), ["too many agents", "more than 4"])
+    assert reader.ledger.refused_by_reason()["too many agents"] == 8
+    known = {(x.producer, x.epoch): y.last for x, y in reader.ledger.evidence().senders.items()}
+    assert known == {(x.producer, x.epoch): 2 for x in (*made[:4], AGENT)}
 
 
 def test_a_producer_that_is_no_id_is_nobody() -> None:

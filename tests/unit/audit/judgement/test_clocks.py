@@ -378,7 +378,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     assert host_report.sentence(late) == (
         "1 of 1 expected hosts does not report in time (behind: app2 (3600 s))."
     )
-    [proof] = proofs(evidence, POLICY, ["app2"], site.now_ms - 60_000, site.now_ms, 60_000)
+    [proof] = proofs(evidence, POLICY, ["app2"], site.now_ms - 60_000, site.now_ms)
     assert f"its agent is {words}" in proof.reasons
     bucket = site.now_ms - HOUR - site.now_ms % 60_000
     site.send(

@@ -135,7 +135,7 @@ def test_no_topic_is_complete_before_all_of_it_is_loaded(
     until = data.draw(st.integers(1, END), label="until")
     heard = [message for message, _, _ in site.said[:read]]
     _, now_ms, loaded = site.said[read - 1] if read else (None, 0, 0)
-    question = Question("logs", lambda x: x == LOGS, lambda x: x == LOGS, 0, until, SIZE)
+    question = Question("logs", lambda x: x == LOGS, lambda x: x == LOGS, 0, until)
     found = completeness(Fold(heard).evidence(), POLICY, question, now_ms)
     is_complete = not any(x.is_short for x in found)
     event(f"complete: {is_complete}")
@@ -150,7 +150,7 @@ def test_such_a_site_is_complete_in_the_end() -> None:
     site = Site()
     for action in ("line 0", "line 1", "line stock", *CLOSING, *["step"] * 12, *CLOSING):
         site.do(action)
-    question = Question("logs", lambda x: x == LOGS, lambda x: x == LOGS, 0, END, SIZE)
+    question = Question("logs", lambda x: x == LOGS, lambda x: x == LOGS, 0, END)
     evidence = Fold(message for message, _, _ in site.said).evidence()
     [found] = completeness(evidence, POLICY, question, site.now_ms)
     assert not found.is_short

@@ -52,7 +52,7 @@ HEARD = Heartbeat(BROKER, 1, DUE)
 
 def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Question:
     names = {name, f"{name}.rejected"}
-    return Question(name, lambda x: x.topic == name, lambda x: x.topic in names, since, until, SIZE)
+    return Question(name, lambda x: x.topic == name, lambda x: x.topic in names, since, until)
 
 
 def day() -> list[Message]:

@@ -20,7 +20,7 @@ from skidway.audit.judgement.policy import Exemption, Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.judgement.verdict import Status
-from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.count_columns import LONGEST_MS, Count
 from skidway.audit.topic.messages import (
     Certainty,
     Delta,
@@ -91,7 +91,7 @@ def asked(
     now: int = NOW,
     hosts: Sequence[str] = ("app1",),
 ) -> list[Proof]:
-    return proofs(Fold(messages).evidence(), policy, hosts, SINCE, now, SIZE)
+    return proofs(Fold(messages).evidence(), policy, hosts, SINCE, now)
 
 
 def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW) -> str:
@@ -106,6 +106,14 @@ def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
     assert reasons(good()) == ""
 
 
+@pytest.mark.parametrize("source", [AUTH, NGINX])
+def test_no_host_delays_the_proof_of_another(source: Source) -> None:
+    """However long the buckets are in which another host counts, a host is proven by its own
+    ones."""
+    wide = replace(count(agent=2, bucket=0, source=source), bucket_ms=LONGEST_MS)
+    assert reasons([*good(), delta(APP2, 1, wide)]) == ""
+
+
 def test_a_host_that_writes_nothing_is_proven_by_its_seals() -> None:
     """A host whose programs write nothing is proven healthy by its seals alone, even if no counter
     ever reported the topic."""
@@ -118,7 +126,7 @@ def test_a_deleted_bucket_is_no_proof_whatever_its_length(size: int) -> None:
     in it. So the bucket proves nothing, even if it is longer or shorter than later buckets."""
     evidence = Fold(good()).evidence()
     evidence.topic(NGINX).pruned.add((SINCE - SINCE % size, size))
-    [proof] = proofs(evidence, POLICY, ["app1"], SINCE, NOW, SIZE)
+    [proof] = proofs(evidence, POLICY, ["app1"], SINCE, NOW)
     assert any("older than the audit keeps" in x for x in proof.reasons)
 
 
@@ -279,7 +287,7 @@ def test_a_host_with_a_source_without_files_is_not_proven() -> None:
     evidence = Fold([*good()[:2], seal(APP1, 2, -START, 1)]).evidence()
     missing = FilelessSource("nginx", ("/log/access.log",), START)
     evidence.source_reports[1] = SourceReport(fileless=(missing,))
-    [proof] = proofs(evidence, POLICY, ["app1"], SINCE, NOW, SIZE)
+    [proof] = proofs(evidence, POLICY, ["app1"], SINCE, NOW)
     assert "topic nginx is sealed only to" in proof.reasons[0]
     assert "source /log/access.log has matched no file since" in proof.reasons[0]
 
@@ -380,7 +388,7 @@ def test_a_host_is_never_proven_wrongly(
         heard = [x for x in messages if x.sender.host == host and x.sender.tier is Tier.AGENT]  # type: ignore[union-attr]
         if not heard and topics is None:
             continue
-        [proof] = proofs(evidence, policy, [host], SINCE, now, SIZE)
+        [proof] = proofs(evidence, policy, [host], SINCE, now)
         event(f"short: {proof.is_short}")
         if not proof.is_short:
             assert heard

@@ -4,16 +4,20 @@ agents' clocks."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from itertools import permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skidway.audit.evidence.evidence import Evidence
-from skidway.audit.evidence.hearing import Heard
+from skidway.audit.evidence.hearing import Heard, Log, Offsets
 from skidway.audit.evidence.ledger import Ledger
+from skidway.audit.evidence.overlaps import OTHERS_MAX
 from skidway.audit.judgement.hosts import survey
-from skidway.audit.judgement.newest_agents import newest_agents, unread_until
+from skidway.audit.judgement.newest_agents import Successors, newest_agents
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.reasons import of_time
 from skidway.audit.judgement.roster import Roster, RosterEntry
@@ -134,15 +138,61 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
     once, or on messages of other hosts."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
-        ([OLD, OLD, NEW, NEW], set()),
-        ([OLD, NEW, NEW, OLD, OLD], set()),
-        ([OLD, other, OLD, other], set()),
-        ([OLD, NEW, OLD, NEW], {(1, 2)}),
-        ([OLD, NEW, other, OLD, NEW, NEW], {(1, 2)}),
-        ([OLD, NEW, NEW, OLD, NEW, OLD, OLD], {(1, 2)}),
+        ([OLD, OLD, NEW, NEW], {}),
+        ([OLD, NEW, NEW, OLD, OLD], {}),
+        ([OLD, other, OLD, other], {}),
+        ([OLD, NEW, OLD, NEW], {1: {2}, 2: {1}}),
+        ([OLD, NEW, other, OLD, NEW, NEW], {1: {2}, 2: {1}}),
+        ([OLD, NEW, NEW, OLD, NEW, OLD, OLD], {1: {2}, 2: {1}}),
     ):
         said = [beat(x, NOW + n) for n, x in enumerate(senders)]
         assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == found
+
+
+@pytest.mark.parametrize("size", [50, 5_000])
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_many_agents_of_one_name_are_told_in_little_room(size: int, is_shuffled: bool) -> None:
+    """However many agents share a host name, the audit knows of each that it is not alone, with a
+    bounded number of pairs for each agent, and reports name some of them."""
+    agents = [Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in range(1, 101)]
+    senders = 2 * agents
+    if is_shuffled:
+        order = random.Random(7)
+        senders += order.choices(agents, k=3_000)
+    ledger = ledger_of([beat(x, NOW + n) for n, x in enumerate(senders)], size)
+    evidence = ledger.evidence()
+    assert evidence.overlaps.keys() == set(range(1, 101))
+    assert sum(map(len, evidence.overlaps.values())) <= 2 * 100 * OTHERS_MAX
+    said = sentence(survey(evidence, POLICY, NOW + len(senders)))
+    assert "Agents 1 and 2 and 3 and 97 more report under one host name, app1 (dc1)." in said
+
+
+HEARD = st.dictionaries(
+    st.sampled_from([Log("t", "i", x) for x in range(3)]),
+    st.tuples(st.integers(0, 20), st.integers(0, 20)).map(lambda x: Offsets(min(x), max(x))),
+)
+
+
+@given(st.lists(st.tuples(HEARD, st.integers(0, 20), st.integers(0, 20)), max_size=8))
+def test_the_next_agent_is_found_as_if_each_was_compared_with_each(
+    found: list[tuple[dict[Log, Offsets], int, int]],
+) -> None:
+    """The next agent of a host is the one that began first of those that began after the last
+    message of an agent: by a log, or by their times."""
+    evidence = Evidence()
+    for agent, (offsets, began, seen) in enumerate(found):
+        evidence.offsets[agent], evidence.began_here[agent] = offsets, began
+        evidence.last_seen[Tier.AGENT, str(agent)] = seen
+    for agent, (mine, began, seen) in enumerate(found):
+        heard, times = max(began, seen), []
+        for theirs, time, _ in found:
+            both = mine.keys() & theirs.keys()
+            if time > heard or any(theirs[x].first > mine[x].last for x in both):
+                times.append(time)
+        least = min(times, default=None)
+        wanted = 0 if least is None else least if least > heard else heard + SILENCE
+        successors = Successors(evidence, range(len(found)))
+        assert successors.unread_until(agent, SILENCE) == wanted
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, 5, 6, 100])
@@ -152,7 +202,7 @@ def test_a_name_for_a_moment_hides_no_machine(size: int) -> None:
     same time. It does not matter how many messages the ledger stores at once."""
     elsewhere = replace(OLD, host="localhost")
     said = [beat(x, NOW + n) for n, x in enumerate((OLD, NEW, OLD, NEW, elsewhere, OLD))]
-    assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == {(1, 2)}
+    assert ledger_of(said, size).evidence().overlaps == folded(said).overlaps == {1: {2}, 2: {1}}
 
 
 @promise("6 expected hosts")
@@ -240,10 +290,10 @@ def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() ->
     sum."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
-    assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
-    assert unread_until(evidence, 2, [1, 2], SILENCE) == 0
+    assert Successors(evidence, [1, 2]).unread_until(1, SILENCE) == NOW - 10
+    assert Successors(evidence, [1, 2]).unread_until(2, SILENCE) == 0
     evidence = folded([beat(OLD, NOW - HOUR, 2 * HOUR), beat(NEW, NOW - 10)])
-    assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW + HOUR + SILENCE
+    assert Successors(evidence, [1, 2]).unread_until(1, SILENCE) == NOW + HOUR + SILENCE
 
 
 @promise("6 signed")
@@ -256,7 +306,9 @@ def test_who_copies_messages_in_another_order_hides_no_dead_agent() -> None:
     for said in ([first, *old, *rest], [first, *rest, *old], [old[1], first, old[0], *rest]):
         evidence = folded(said)
         is_waited_for = 1 in newest_agents(evidence, [1, 2], SILENCE, NOW)
-        assert is_waited_for or unread_until(evidence, 1, [1, 2], SILENCE) == NOW - MINUTE
+        assert (
+            is_waited_for or Successors(evidence, [1, 2]).unread_until(1, SILENCE) == NOW - MINUTE
+        )
 
 
 def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:

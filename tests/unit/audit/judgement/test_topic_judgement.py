@@ -3,12 +3,14 @@ checks the verdict and its reason."""
 
 from __future__ import annotations
 
+from collections.abc import ItemsView, Iterator, ValuesView
 from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skidway.audit.evidence.evidence import TopicEvidence
 from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.judgement.acceptances import unaccepted
 from skidway.audit.judgement.policy import Policy
@@ -28,6 +30,7 @@ from skidway.audit.topic.messages import (
     encode,
 )
 from skidway.audit.topic.seal_columns import SealedTopic
+from skidway.kafka.source import Source
 from support.audit_senders import AGENT, BROKER, LOGS, REJECTED
 from support.fold import Fold, judge
 from support.one_bucket import (
@@ -407,3 +410,39 @@ def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
             "agent 9: the agent has not sealed this topic yet",
         ],
     )
+
+
+class _Walked(dict[Source, TopicEvidence]):
+    """The evidence of topics. Counts how often somebody walks through all of them."""
+
+    walks = 0
+
+    def __iter__(self) -> Iterator[Source]:
+        self.walks += 1
+        return super().__iter__()
+
+    def items(self) -> ItemsView[Source, TopicEvidence]:
+        self.walks += 1
+        return super().items()
+
+    def values(self) -> ValuesView[TopicEvidence]:
+        self.walks += 1
+        return super().values()
+
+
+@pytest.mark.parametrize("topic", ["t{0}", "t", "t{0}.rejected", "t.rejected"])
+def test_one_seal_may_name_thousands_of_topics(topic: str) -> None:
+    """However many topics the messages name, the judgement walks through all topics equally often:
+    it takes twice as long for twice as many topics, and not four times."""
+
+    def walks(count: int) -> int:
+        named = tuple(
+            SealedTopic(replace(LOGS, topic=topic.format(x), topic_id=str(x)), DUE, 0)
+            for x in range(count)
+        )
+        evidence = ledger_of([encode(Seal(AGENT, 1, NOW, named))]).evidence()
+        evidence.topics = walked = _Walked(evidence.topics)
+        verdicts(evidence, POLICY, NOW)
+        return walked.walks
+
+    assert walks(2) == walks(30) > 0

@@ -9,11 +9,12 @@ import pytest
 
 from skidway.audit.evidence.ledger import Ledger
 from skidway.audit.evidence.pruning import OldBucket, digest_of
+from skidway.audit.evidence.tallies import BucketId
 from skidway.audit.judgement.acceptances import Signature, acceptances
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.topic_judgement import verdicts
 from skidway.audit.reports.completeness_question import answered, question
-from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.count_columns import LONGEST_MS, YEAR_10000_MS, Count
 from skidway.audit.topic.messages import (
     Certainty,
     Delta,
@@ -21,6 +22,7 @@ from skidway.audit.topic.messages import (
     Loss,
     Range,
     Seal,
+    Sender,
     Tier,
     encode,
 )
@@ -62,6 +64,34 @@ def test_a_large_bucket_counts_in_each_span_that_it_touches(broker: int) -> None
     ledger = _ledger(0, HOUR, 5, broker)
     assert _is_complete(ledger, HOUR // 2, HOUR) is (broker == 5)
     assert _is_complete(ledger, HOUR, NOW)
+
+
+@promise("6 bucket size")
+@pytest.mark.parametrize("topic", ["others", "logs"])
+@pytest.mark.parametrize("size", [1, SIZE + 1, LONGEST_MS])
+@pytest.mark.parametrize("start", [0, YEAR_10000_MS - LONGEST_MS])
+def test_no_host_decides_how_the_topics_of_others_are_judged(
+    start: int, size: int, topic: str
+) -> None:
+    """The audit asks for the same minutes, whatever buckets a host counts in: short or long ones,
+    now or in the year 9999, of this topic or of another one. A loss stays in its minute, too."""
+    ledger = _ledger(0, SIZE, 5, 5)
+    lost = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 0, HOUR)
+    ledger.take([encode(Delta(AGENT, 3, NOW, losses=(lost,)))])
+
+    def judged() -> tuple[list[BucketId], set[BucketId]]:
+        [found] = answered(ledger, POLICY, question("logs", SIZE, 2 * HOUR), NOW).found
+        lossy = ledger.evidence().topic(LOGS).lossy
+        asked = [(x.bucket, x.bucket_ms) for x in found.verdicts]
+        return [x for x in asked if x[1] == SIZE], lossy
+
+    before = judged()
+    assert len(before[0]) == 119
+    evil = Sender(Tier.AGENT, "dc1", "8", "evil", 1)
+    count = Count(replace(LOGS, topic=topic), 8, start - start % size, size, 1, 1, 1)
+    ledger.take([encode(Delta(evil, 1, NOW, counts=(count,)))])
+    within = size == LONGEST_MS and start == 0 and topic == "logs"
+    assert judged() == (before[0], set() if within else before[1])
 
 
 @promise("6 pruning")

@@ -37,7 +37,6 @@ QUESTION = Question(
     lambda x: x.topic in ("logs", "logs.rejected"),
     START - 2 * SIZE,
     END,
-    SIZE,
 )
 
 
