@@ -20,7 +20,7 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "27a80860fd0c3320d0e8ff27e3dd4edd2028757f"
+COMMIT = "e2bac09a10f2c601242653453eab5594ff7f4f70"
 VERSION = "0.0.9"
 DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
