@@ -88,7 +88,7 @@ class FleetColumns:
         self._is_any_cloned = any(x.cloned_at is not None for x in evidence.senders.values())
         self._seals: dict[tuple[int, ...], dict[int, SealNote]] = {}
         self._newest: dict[tuple[int, ...], NewestSeals] = {}
-        self._newest_of: dict[Expectation, NewestSeals] = {}
+        self._last: tuple[Expectation, NewestSeals] | None = None
         self._names: dict[tuple[str, bytes], tuple[tuple[str, bool], ...]] = {}
 
     @cached_property
@@ -101,13 +101,13 @@ class FleetColumns:
         for lines (see `usable_seals`).
         """
         expectation = facts.expectation
-        if expectation not in self._newest_of:
+        if self._last is None or self._last[0] is not expectation:
             named = expectation.namesakes
             key = _key(named)
             if key not in self._newest:
                 self._newest[key] = NewestSeals(self.newest_seals(named))
-            self._newest_of[expectation] = self._newest[key]
-        return self._newest_of[expectation]
+            self._last = expectation, self._newest[key]
+        return self._last[1]
 
     def newest_seals(self, topics: Sequence[TopicEvidence]) -> Mapping[int, SealNote]:
         """Returns each agent's newest seal of these topics. Ignores seals that do not vouch for

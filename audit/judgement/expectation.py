@@ -5,7 +5,7 @@ With a seal, an agent vouches that all lines up to a time are counted.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from skidway.audit.counts.topic_patterns import REJECTED_SUFFIX
@@ -30,31 +30,34 @@ class Expectations:
         self._by_name: dict[tuple[str, str], list[Source]] = {}
         for source in evidence.topics:
             self._by_name.setdefault((source.cluster, source.topic), []).append(source)
-        self._found: dict[tuple[str, str], Expectation] = {}
-        self._parents: dict[tuple[str, str, str], Parents] = {}
+        self._last: tuple[tuple[str, str], Expectation] | None = None
+        """That of the name that was asked for last: topics are judged in the order of their names,
+        and what is kept of a topic keeps all its evidence in memory."""
+        self._last_parents: tuple[tuple[str, str, str], Parents] | None = None
         self._newest: dict[frozenset[int], dict[str, NewestOfHost]] = {}
         self._successors: dict[frozenset[int], dict[str, Successors]] = {}
 
     def of(self, source: Source) -> Expectation:
         """The agents that may have lines of a source topic."""
         key = source.cluster, source.topic
-        if key not in self._found:
+        if self._last is None or self._last[0] != key:
             names = dict.fromkeys((source.topic, source.topic.removesuffix(REJECTED_SUFFIX)))
             named = [x for name in names for x in self._by_name.get((source.cluster, name), ())]
             topics = [self._evidence.topic(x) for x in named or [source]]
-            self._found[key] = Expectation(self._evidence, self._policy, self, source, topics)
-        return self._found[key]
+            found = Expectation(self._evidence, self._policy, self, source, topics)
+            self._last = key, found
+        return self._last[1]
 
     def parents(self, source: Source) -> Parents:
         """Returns the topics whose rejected lines a topic of rejects has; none for other topics."""
         if not source.topic.endswith(REJECTED_SUFFIX):
             return _NO_PARENTS
         key = source.cluster, source.cluster_id, source.topic
-        if key not in self._parents:
+        if self._last_parents is None or self._last_parents[0] != key:
             named = self._by_name.get((source.cluster, source.topic.removesuffix(REJECTED_SUFFIX)))
             found = [x for x in named or () if x.cluster_id == source.cluster_id]
-            self._parents[key] = Parents(found, [self._evidence.topic(x) for x in found])
-        return self._parents[key]
+            self._last_parents = key, Parents(found, [self._evidence.topic(x) for x in found])
+        return self._last_parents[1]
 
     def newest_of_hosts(self, agents: frozenset[int]) -> dict[str, NewestOfHost]:
         """Returns, for each host, the newest of these agents."""
@@ -137,7 +140,7 @@ class Expectation:
         self._name = source.topic.removesuffix(REJECTED_SUFFIX)
         self.namesakes = named
         self.known = {agent for topic in named for agent in topic.agents}
-        self.seals = UsableSeals(evidence, self)
+        self.seals = UsableSeals(evidence, named, self.known)
         waited = self.known
         if self._roster.has_retired:
             waited = {agent for agent in self.known if not self.is_retired(agent)}
@@ -203,23 +206,26 @@ class UsableSeals(Mapping[int, list[SealNote]]):
     usable_seals). The seals of an agent are computed only when they are read.
     """
 
-    def __init__(self, evidence: Evidence, expectation: Expectation) -> None:
-        self._evidence = evidence
-        self._expectation = expectation
+    def __init__(
+        self, evidence: Evidence, named: Sequence[TopicEvidence], known: Collection[int]
+    ) -> None:
+        """named, known: see Expectation. (This object does not name its expectation: a circle would
+        stay in memory until the next collection of garbage, which is rare.)"""
+        self._evidence, self._named, self._known = evidence, named, known
         self._found: dict[int, list[SealNote]] = {}
 
     def __getitem__(self, agent: int) -> list[SealNote]:
         if agent not in self._found:
-            if agent not in self._expectation.known:
+            if agent not in self._known:
                 raise KeyError(agent)
-            self._found[agent] = usable_seals(self._evidence, self._expectation.namesakes, agent)
+            self._found[agent] = usable_seals(self._evidence, self._named, agent)
         return self._found[agent]
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._expectation.known)
+        return iter(self._known)
 
     def __len__(self) -> int:
-        return len(self._expectation.known)
+        return len(self._known)
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
