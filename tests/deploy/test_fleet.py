@@ -156,7 +156,8 @@ def test_nobody_speaks_for_another(fleet: Fleet) -> None:
     python = "/opt/skidway/current/agent/bin/python"
     script = (SCRIPTS / "forge.py").read_text()
     forger.run(f"{python} - {SERVER}:9092 {agent} {robbed.name}", given=script)
-    claims = {("seal", agent), ("heartbeat", agent), ("retirement", "mallory")}
+    own = f"agent/dc1/{robbed.name}"
+    claims = {("seal", own), ("heartbeat", own), ("retirement", "person/mallory")}
     eventually(lambda: refused(fleet) == claims, within_s=30, what="refused")
     assert "are refused: unsigned" in fleet.audit("report")[1]
     assert fleet.audit("hosts")[0] == 0
