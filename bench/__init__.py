@@ -18,35 +18,21 @@ says that it has no peer:
                   1: Apache Kafka
     consume       reads 200-byte messages with confluent-kafka, with kcat and with Skidway's
                   fetcher, which returns columns: Apache Kafka
-    shapes        messages of 1 and 10 KB; several values of acks, numbers of producers, and codecs;
-                  for one case, the broker's CPU for each GB and its memory: Apache Kafka
     latency       the time from produce to consume at a steady rate: Apache Kafka
     fleet         5,000 connections with few records each (fleet_load: the load): Apache Kafka
     neighbours    one client with few requests beside 20 clients that send without pause
                   (neighbours_load: the load): Apache Kafka
-    brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka
-    groups        1,000 groups that commit once a second, and the work of ZooKeeper for them: Apache
-                  Kafka
     mirror        copies a topic into another cluster: MirrorMaker 2 and its target cluster
     line          the time of a line from its file to a consumer and to a row, with a load every
                   10 s or every minute; no peer
     idle          20,000 files to which no program writes: rsyslog
     agent         lines of several kinds from a file into a broker: rsyslog (agent_lines: the files;
                   rsyslog: the peer)
-    partitions    2,000 partitions on one broker, started and idle: Apache Kafka
-    tools         each system's own producer, Kafka's Java consumer on both brokers, a read of
-                  records that are not in the page cache: Apache Kafka
-    codec         Arrow columns to Avro datums and back: fastavro, avro
     loading       what the benchmarks of the loader share: sites, topics, and programs that load
     loader        loads from a broker into hourly zstd Parquet: Spark's own Kafka source with
                   from_avro (spark_source)
     small         a load of few rows, in a new process and in a loader that keeps running: the same
                   peer as for `loader`
-    small_batches  loader and counter on batches of few records; the peer is the same code when it
-                  reads each batch separately
-    day           1,440 small loads by one loader that keeps running; no peer
-    year          `resident` and `year`: many loads of a simulated fleet, one after the other; no
-                  peer (year_load: the loads; year_fleet: the hosts)
     audit         how the audit's collector stores and judges the messages of a simulated fleet; no
                   peer (audit_load: the collector's work; audit_fleet: the hosts, in a process of
                   their own)

@@ -15,26 +15,17 @@ from pathlib import Path
 from bench import (
     agent,
     audit,
-    brokers,
-    codec,
     consume,
-    day,
     fleet,
-    groups,
     idle,
     latency,
     line,
     loader,
     mirror,
     neighbours,
-    partitions,
     plots,
     produce,
-    shapes,
     small,
-    small_batches,
-    tools,
-    year,
 )
 from bench.machine import describe
 from bench.measure import Result, save
@@ -46,28 +37,18 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 ON_BROKERS: Mapping[str, Callable[[Brokers], Result]] = {
     "produce": produce.run,
     "consume": consume.run,
-    "tools": tools.run,
-    "shapes": shapes.run,
     "latency": latency.run,
     "fleet": fleet.run,
-    "groups": groups.run,
     "neighbours": neighbours.run,
 }
 ALONE: Mapping[str, Callable[[], Result]] = {
-    "brokers": brokers.run,
     "agent": agent.run,
     "audit": audit.run,
-    "codec": codec.run,
-    "day": day.run,
     "idle": idle.run,
     "line": line.run,
     "loader": loader.run,
     "mirror": mirror.run,
-    "partitions": partitions.run,
     "small": small.run,
-    "small_batches": small_batches.run,
-    "resident": year.resident,
-    "year": year.year,
 }
 WHEN_NAMED: Mapping[str, Callable[[], Result]] = {"paper": experiment.run}
 BY_DEFAULT = (*ON_BROKERS, *ALONE)
