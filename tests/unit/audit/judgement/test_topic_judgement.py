@@ -3,6 +3,8 @@ checks the verdict and its reason."""
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import ItemsView, Iterator, ValuesView
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from skidway.audit.evidence.evidence import TopicEvidence
 from skidway.audit.evidence.ledger import ledger_of
 from skidway.audit.judgement.acceptances import unaccepted
+from skidway.audit.judgement.expectation import Expectations
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.judgement.roster import Roster, RosterEntry
 from skidway.audit.judgement.topic_judgement import verdicts
@@ -446,3 +449,22 @@ def test_one_seal_may_name_thousands_of_topics(topic: str) -> None:
         return walked.walks
 
     assert walks(2) == walks(30) > 0
+
+
+def test_a_topic_that_was_judged_leaves_the_memory() -> None:
+    """What the judgement makes of a topic refers to all evidence of it. It goes with the next topic
+    at once, not with the next collection of garbage, which the collector makes rarely."""
+    sources = [replace(LOGS, topic=name, topic_id=name) for name in ("a", "b")]
+    named = tuple(SealedTopic(x, DUE, 0) for x in sources)
+    evidence = ledger_of([encode(Seal(AGENT, 1, NOW, named))]).evidence()
+    expectations = Expectations(evidence, POLICY, NOW)
+    first = expectations.of(sources[0])
+    assert list(first.seals) == [7]
+    last = weakref.ref(first)
+    del first
+    gc.disable()
+    try:
+        expectations.of(sources[1])
+        assert last() is None
+    finally:
+        gc.enable()
