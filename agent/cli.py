@@ -209,7 +209,6 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _configuration_of_owner(args: argparse.Namespace) -> Any:
-    """Returns the configuration, after this process has become the state's user if root runs it."""
     from skidway.agent.configuration import Configuration
 
     _state_of_owner(args)

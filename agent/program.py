@@ -323,7 +323,6 @@ def _identity(sender: Sender, signer: Signer | None) -> Identity:
 
 
 def _partition(state: StateDatabase, partitions: int) -> TopicPartition:
-    """Returns the partition of the audit topic that has the messages of this agent."""
     return TopicPartition(TOPIC, topic.partition_of(str(state.agent), partitions))
 
 
@@ -531,10 +530,6 @@ class RunningAgent:
         return self._loop.pending_bytes
 
     def _settle(self) -> None:
-        """Reads no more bytes. For at most SETTLE_S seconds, makes turns until all bytes that have
-        an intent are settled (acknowledged, declared lost and so on) and counted, and the counts
-        are published.
-        """
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S
         while not (self._loop.is_settled or self.made_again):
@@ -580,14 +575,12 @@ class RunningAgent:
             self._mind_reloads(self.reloader, now)
 
     def _tell_audit(self, health: Health) -> None:
-        """Tells the audit what keeps the agent from delivering, as /health says it."""
         troubles = () if health.ok else health.detail["troubles"].items()
         full, now_ms = self._loop.full_reason, self._clock.time_ms()
         self._own.waits_for = obstacles_of(full, troubles, self._own.waits_for, now_ms)
         self._own.poll()
 
     def _mind_memory(self, now: float) -> None:
-        """If the agent has become quiet, gives freed memory back to the kernel."""
         if not self._loop.is_quiet:
             if self._give_back_at is None:
                 self._give_back_at = now + memory.GIVE_BACK_S
@@ -700,8 +693,6 @@ class RunningAgent:
         return found | ({} if self.reloader is None else self.reloader.detail)
 
     def _held_back(self) -> dict[str, Any]:
-        """Returns, for /health, what the agent does not read now because brokers have not
-        acknowledged what it has sent."""
         if not self._loop.outbound.has_room:
             return {"status": "buffer.memory is full, nothing is read"}
         held = {
@@ -711,9 +702,6 @@ class RunningAgent:
         return {"held_back": held} if held else {}
 
     def _refresh(self) -> None:
-        """Asks the cluster for the topics' partitions and `max.message.bytes`, and whether topics
-        were made again. If the cluster is unreachable, changes nothing.
-        """
         try:
             found = connection.refresh(self._asking, self._destinations)
         except (Unreachable, KafkaError) as error:

@@ -169,10 +169,6 @@ class Backlogs:
         return min(said) if said else self._lives.shortest(_directory(path))
 
     def _is_nameless(self, tracked: TrackedFile) -> bool:
-        """Whether the file was deleted, as far as the agent knows. If the agent has the file open,
-        and the file is no longer at the path where it was found, asks the kernel whether the file
-        still has a name.
-        """
         handle = self._handles.held(tracked.file) if tracked.rotated else None
         try:
             return tracked.is_deleted or (handle is not None and not handle.status().links)

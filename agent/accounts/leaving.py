@@ -58,15 +58,15 @@ class Leaving:
 
     @property
     def at_rest(self) -> list[str]:
-        """The topics that the agent has stopped reading, because their last word (final seal) is
-        sent or will be sent soon.
+        """The topics that the agent has stopped reading, because their last word is sent or will be
+        sent soon.
         """
         return list(self._at_rest)
 
     @property
     def kept(self) -> set[str]:
-        """The topics whose last word (final seal) is durable and was sent after the agent started,
-        and whose files have had no new bytes since the last word."""
+        """The topics whose last word is durable and was sent after the agent started, and whose
+        files have had no new bytes since the last word."""
         return self._kept & self.done
 
     def committed(self) -> None:
@@ -84,15 +84,15 @@ class Leaving:
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
         """If the newly noted file lengths show that a topic's files have more bytes, or other
-        bytes, than at its last word (final seal), notes that the topic is not at rest: the agent
-        reads the topic's files again."""
+        bytes, than at its last word, notes that the topic is not at rest: the agent reads the
+        topic's files again."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)
 
     def disturbed(self, topic: str) -> None:
         """Notes that a topic is not at rest: the agent continues to read the topic's files. If the
-        topic's last word (final seal) was sent, the agent takes the last word back.
+        topic's last word was sent, the agent takes the last word back.
         """
         self._at_rest.pop(topic, None)
         self.done.discard(topic)
@@ -113,7 +113,7 @@ class Leaving:
         return self.is_asked and topic in self._at_rest
 
     def take_back(self) -> dict[str, LastWord]:
-        """Removes the last words (final seals) that are no longer true, and returns them."""
+        """Removes the last words that are no longer true, and returns them."""
         again = {topic: word for topic, word in self.left.items() if topic not in self.done}
         for topic in again:
             del self.left[topic]
@@ -125,9 +125,9 @@ def obstacles(
     files: Iterable[TrackedFile],
     unreadable: Mapping[str, Mapping[str, str]],
 ) -> Iterator[str]:
-    """Yields sentences that say why these topics have no last word (final seal) yet: one sentence
-    for each unreadable path, and one for each file with bytes that are not delivered. For a topic
-    that has neither, yields one sentence about the topic."""
+    """Yields sentences that say why these topics have no last word yet: one sentence for each
+    unreadable path, and one for each file with bytes that are not delivered. For a topic that has
+    neither, yields one sentence about the topic."""
     of_topic: dict[str, list[TrackedFile]] = {topic: [] for topic in topics}
     for tracked in files:
         if tracked.state is not FileState.CLOSED and tracked.birth.topic in of_topic:

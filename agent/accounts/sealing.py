@@ -104,7 +104,6 @@ def waits_for(noted: Noted, files: Mapping[int, TrackedFile]) -> dict[str, str]:
 
 
 def _waiting(noted: Noted, files: Mapping[int, TrackedFile]) -> Iterator[TrackedFile]:
-    """Yields the files whose noted bytes are not accounted for yet."""
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:

@@ -124,8 +124,6 @@ def _decoding(recipe: Recipe, schema: pa.Schema) -> Parser:
 
 
 def _cleaning(recipe: Recipe, schema: pa.Schema) -> Parser:
-    """Returns the parser for lines in UTF-8. Before this parser, codes for terminals are taken out
-    of the lines, and then blank lines are left out."""
     parser = _BUILDERS[recipe.parser](recipe, schema)
     apart = recipe.delimiter if recipe.parser == "csv" else ""
     if recipe.leaves_out_blank_lines:

@@ -301,15 +301,12 @@ class Press:
         ]  # fmt: skip
 
     def _replaced(self, parsed: Parsed, kept: Int64s) -> int:
-        """Returns how many of the kept records have U+FFFD in place of bytes that are not UTF-8."""
         if self.recipe.on_error != "replace" or MARK not in parsed.batch.schema.names:
             return 0
         marks = np.asarray(parsed.batch.column(MARK))
         return int(np.count_nonzero(marks[kept]))
 
     def _unread_times(self, parsed: Parsed, kept: Int64s) -> int:
-        """Returns how many of the kept records should have a time, but have none that could be
-        read."""
         if self.recipe.time_format is None:
             return 0
         return int(np.count_nonzero(parsed.event_ms[kept] == NO_TIME))
@@ -421,10 +418,6 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
-    """Returns the timestamps of the records, and how many records had an event time before 1970 or
-    too far ahead (more than AHEAD_MS_MAX after `read_ms`). The timestamp of such a record is
-    `read_ms`.
-    """
     stated = event_ms != NO_TIME
     believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)
     times = np.where(believed, event_ms, np.int64(read_ms))

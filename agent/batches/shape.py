@@ -235,7 +235,6 @@ def _chosen(parsed: Parsed, rows: Int64s) -> Parsed:
 
 
 def _check_schema(after: pa.Schema, codec: Codec) -> None:
-    """Refuses a schema if the rules remove one of its fields, and this field has no default."""
     for field in codec.arrow_schema:
         if after.get_field_index(field.name) < 0:
             try:

@@ -204,8 +204,6 @@ def _topics_now(client: Client, names: Sequence[str]) -> dict[str, tuple[TopicSn
 
 
 def _is_another(source: Source, topics: Mapping[str, tuple[TopicSnapshot, str]]) -> bool:
-    """Whether the topic has another id in `topics` (now) than in `source` (earlier). If one of the
-    two ids is not known, the answer is no."""
     _, topic_id = topics[source.topic]
     return bool(topic_id and source.topic_id) and topic_id != source.topic_id
 
@@ -255,9 +253,6 @@ def _topics(sources: Sequence[SourceSettings]) -> list[str]:
 
 
 def _check_timestamp_type(configs: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuses topics whose broker overwrites event times, because counts and loads need these
-    times.
-    """
     for topic, known in configs.items():
         if known.get("message.timestamp.type") == "LogAppendTime":
             raise ConfigurationRefused(

@@ -29,13 +29,13 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Raised if the last word (the final seal) of a topic is missing or not published, for example
-    because lines of the host are not delivered yet."""
+    """Raised if the last word of a topic is missing or not published, for example because lines of
+    the host are not delivered yet."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
-    """Delivers all lines of the files, and then sends the last word (the final seal) of every
-    topic. Returns a sentence for the operator.
+    """Delivers all lines of the files, and then sends the last word of every topic. Returns a
+    sentence for the operator.
 
     Raises Unreachable if cluster or registry do not answer in time, NotDrained if anything is left
     to do, and StateRefused if the state cannot be used. Raises other SkidwayErrors as `program.run`
@@ -73,9 +73,9 @@ def _drain(settings: AgentSettings, state: StateDatabase, shutdown: Shutdown) ->
 
 
 def answer(drained: program.Drained, state: StateDatabase) -> str:
-    """Returns a sentence for the operator if all lines are delivered and all last words (final
-    seals) are published. If anything is left to do, raises NotDrained, with a text that says what
-    the audit still lacks.
+    """Returns a sentence for the operator if all lines are delivered and all last words are
+    published. If anything is left to do, raises NotDrained, with a text that says what the audit
+    still lacks.
     """
     if drained.full_reason is not None:
         raise NotDrained(
@@ -109,9 +109,6 @@ def _said_of(drained: program.Drained, state: StateDatabase) -> str:
 
 
 def _unknown(state: StateDatabase, topics: Collection[str] | None = None) -> Iterator[str]:
-    """Yields sentences that say what the audit will not know about these topics, or by default
-    about all topics without a last word (final seal).
-    """
     for name, topic in sorted(state.topics().items()):
         if name.endswith(REJECTED_SUFFIX):
             continue

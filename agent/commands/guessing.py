@@ -240,8 +240,6 @@ def _times(texts: list[bytes]) -> list[tuple[str, Reading]]:
 def _time_members(
     value: dict[str, Any], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], object]]:
-    """Yields the members of an object that have a value and whose name is in TIMES (the usual names
-    of times), each with its path."""
     for name, each in value.items():
         path = (*above, name)
         if isinstance(each, dict) and len(path) < DEPTH_MAX and "." not in name:
@@ -293,7 +291,6 @@ _LEVEL: Final = re.compile(unnamed_formats.LEVEL)
 
 
 def _begins_a_record(form: catalog.Format, sample: Sample) -> bool:
-    """Whether at least one line may be the first line of a record of this format."""
     if form.pattern is None or r"\n" in form.pattern:  # one line may be a part of a record
         return True
     lines = pa.array(sample.strings, pa.string())
@@ -335,8 +332,6 @@ def _as_unnamed(sample: Sample) -> Guess | None:
 
 
 def _about_names(found: Guess) -> list[str]:
-    """Returns sentences for the reader of the proposal: what to do about the names of the fields,
-    and what becomes of a header."""
     parser = found.block["parser"]
     notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
     if _is_untimed_csv(found):
@@ -389,8 +384,6 @@ _UNKNOWN: Final = (
 
 
 def _as_raw(sample: Sample) -> Guess:
-    """Returns the proposal for a log of unknown format: its parser `raw` does not divide the
-    records into fields."""
     found = tried(sample, "text", leading_texts.joined(sample.strings))
     assert found is not None  # a raw parser takes all lines
     what = "one field and has the time of reading"

@@ -116,7 +116,6 @@ class _Objects:
         self._objects: list[dict[str, Any]] | None = None
 
     def values_of(self, name: str) -> list[Any]:
-        """Returns the values of a member, without those that are null or missing."""
         if self._objects is None:
             self._objects = list(_objects(self._lines))
         return _values_of(self._objects, name)
@@ -192,7 +191,6 @@ def _branch(branches: Sequence[Any], name: str | None) -> Any:
 
 
 def _member_of(field: Mapping[str, Any]) -> str:
-    """Returns the name of the member that a field takes."""
     return str(field.get("aliases", [field["name"]])[0])
 
 
@@ -211,7 +209,6 @@ def _objects(lines: Sequence[bytes]) -> Iterator[dict[str, Any]]:
 
 
 def _types_in(kind: Any) -> Iterator[Any]:
-    """Yields a type, and all types inside it."""
     yield kind
     match kind:
         case list():

@@ -238,7 +238,6 @@ def _source_of(settings: AgentSettings, topic: str) -> ReplaySource:
 def _unfit(
     settings: AgentSettings, source: ReplaySource, envelopes: Sequence[Envelope]
 ) -> Iterator[str]:
-    """Yields one sentence for each repaired line that the source would reject again."""
     registry = RegistryClient(
         settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
     )

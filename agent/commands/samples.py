@@ -221,7 +221,6 @@ def _texts(lines: pa.BinaryArray, kind: str | None) -> list[bytes]:
 
 
 def _decoded(text: bytes, encoding: str) -> bytes | None:
-    """Returns a text, converted from `encoding` to UTF-8; None if it is not valid in `encoding`."""
     try:
         return text.decode(encoding).encode()
     except ValueError:
@@ -229,8 +228,6 @@ def _decoded(text: bytes, encoding: str) -> bytes | None:
 
 
 def _as_utf8(texts: Sequence[bytes], encoding: str) -> list[bytes]:
-    """Converts the texts from `encoding` to UTF-8, and takes codes for terminals out of them. Bytes
-    that are invalid in `encoding` become U+FFFD."""
     found = [
         text.decode(encoding, "replace").encode("utf-8", "replace") if known is None else known
         for text, known in ((text, _decoded(text, encoding)) for text in texts)
@@ -254,9 +251,6 @@ def _guessed_encoding(texts: Sequence[bytes], *, is_json: bool) -> dict[str, str
 
 
 def _is_western(texts: Sequence[bytes]) -> bool:
-    """Whether bytes look like western text in windows-1252: words with some letters that are not
-    ASCII, and no control characters.
-    """
     try:
         whole = b"\n".join(texts).decode(WINDOWS)
     except UnicodeDecodeError:

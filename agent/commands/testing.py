@@ -60,7 +60,6 @@ def unread(source: SourceSettings, path: str) -> str | None:
 
 
 def _excluding(source: SourceSettings, path: str) -> str | None:
-    """Returns the pattern of `exclude` that leaves out a file that `paths` would take."""
     if not any(each.means(path) for each in patterns_of(source.paths)):
         return None
     by = (text for text in source.exclude if any(x.means(path) for x in patterns_of([text])))

@@ -202,7 +202,6 @@ def _columns(first: Sequence[str], header: str | None) -> dict[str, Any]:
 
 
 def _name(text: str) -> str:
-    """Makes the name of a field from a text; empty if the text does not look like a name."""
     plain = unicodedata.normalize("NFKD", text.strip().translate(_SPELLINGS))
     plain = "".join(char for char in plain if not unicodedata.combining(char))
     name = re.sub(r"[^A-Za-z0-9_]+", "_", plain).strip("_")

@@ -226,7 +226,6 @@ def _inside(texts: Sequence[str]) -> Composed | None:
 
 
 def _first(texts: Sequence[str]) -> Composed | None:
-    """Returns the time with which the first line begins."""
     first = texts[0] if texts else ""
     return composed(first, at=int(first.startswith("[")))
 
@@ -280,7 +279,6 @@ class _Tried:
 
     @property
     def span(self) -> int:
-        """How far apart the times are."""
         return int(np.ptp(self.moments[self.good]))
 
 
@@ -306,8 +304,6 @@ def _reading(form: Form, texts: Sequence[str], least: float = 1) -> Reading | No
 
 
 def _readers(format_: str, column: pa.StringArray) -> Iterator[_Tried]:
-    """Yields what the format makes of a column of times, with each zone whose letters the times
-    may have."""
     form = TimeFormat(format_)
     moments, good = form.parse(column, 0)
     yield _Tried(format_, None, np.where(good, moments, 0), good)

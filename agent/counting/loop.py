@@ -224,7 +224,6 @@ class CountLoop:
             events.file_closed(tracked.birth.path, tracked.file, tracked.length or 0)
 
     def _write(self) -> bool:
-        """Writes the transaction of this turn. Returns whether the transaction is durable now."""
         try:
             self._state.commit(self._changes)
         except StateFull as error:

@@ -51,8 +51,6 @@ def run(settings: CountSettings, shutdown: Shutdown) -> int:
 
 
 def _open_files_max() -> int:
-    """Increases the process's limit of open files as far as the system permits. Returns how many
-    log files may be open at the same time: at most half of this limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return max(1, min(OPEN_FILES_MAX, hard // 2))

@@ -267,7 +267,6 @@ class Inquiry:
             self._searching = []
 
     def _topic(self, asked: _Asked) -> str:
-        """Returns the data topic of an intent's file."""
         return self._tracker.files[asked.intent.file].birth.topic
 
     # --- searching ------------------------------------------------------------------------------
@@ -547,8 +546,6 @@ def _cut(whole: Intent, part: Part, evidence: Evidence) -> bytes:
 def _advance(
     tracked: TrackedFile, whole: Intent, part: Part, evidence: Evidence | None
 ) -> Checkpoint:
-    """Moves the file's read position past a part of the intent `whole`. Returns the checkpoint at
-    the part's end."""
     if evidence is None:
         return tracked.skip_to(part.end)
     if (part.first, part.end) == (whole.first, whole.end):

@@ -75,9 +75,7 @@ class FetchedLogs:
             self._go_on(tp, position)
 
     def read_up(self) -> set[TopicPartition]:
-        """Returns the partitions that are read up to their high watermarks. After a call of
-        `ask_anew`, only a high watermark that came after the call counts, and only if it has
-        reached the end that the log had after the call."""
+        """Returns the partitions that are read up to their high watermarks."""
         told = self._fetcher.high_watermarks
         positions = self._fetcher.positions
         read_up = {tp for tp, at in positions.items() if tp in told and at >= told[tp]}

@@ -53,7 +53,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """A batch, and the flights that have records in it. A flight is an intent that is being sent.
+    """A batch, and the flights that have records in it.
 
     topic: the data topic of the flights' files; the batch may belong to its rejected topic.
     was_sent: whether the records were sent before, in this batch or in a larger batch. Records that
@@ -71,8 +71,8 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A record that the broker refuses. The record's flight (an intent that is being sent) waits
-    until the agent knows whether the record arrived. Positions are in bytes.
+    """A record that the broker refuses. The record's flight waits until the agent knows whether the
+    record arrived. Positions are in bytes.
 
     was_sent: whether the record was sent before, so that an earlier attempt may have arrived.
     counts: what the record adds to its flight's outcome. is_rejected: whether that outcome counts
@@ -99,13 +99,13 @@ class Refusal:
         return self.first + self.length
 
     def land(self) -> None:
-        """Notes that the brokers have the record, so the flight (the record's intent) no longer
-        waits for it. The flight's outcome already counts the record."""
+        """Notes that the brokers have the record, so the flight no longer waits for it. The
+        flight's outcome already counts the record."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
-        """Counts the record's bytes in its flight (the record's intent) as lost or uncertain, and
-        no longer as acknowledged or rejected.
+        """Counts the record's bytes in its flight as lost or uncertain, and no longer as
+        acknowledged or rejected.
         """
         flight, outcome = self.flight, self.flight.outcome
         assert outcome is not None
@@ -244,10 +244,6 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """Returns the halves of a refused parcel (a batch). If the parcel has only one record, adds
-        a refusal of this record to `settled`, and returns an empty list. Raises
-        ConfigurationRefused if the broker refuses the compression.
-        """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(
                 f"compression.type: the brokers do not take it for {parcel.tp.topic}; "
@@ -265,8 +261,8 @@ def _land(parcel: Parcel) -> None:
 
 
 def _halves(parcel: Parcel) -> list[Parcel]:
-    """Divides a batch into two batches that together have the same records. Each flight (an intent
-    that is being sent) then waits for the halves that contain its records.
+    """Divides a batch into two batches that together have the same records. Each flight then waits
+    for the halves that contain its records.
     """
     rows = decode(memoryview(seal(parcel.encoded)))
     assert rows.origins is not None

@@ -195,7 +195,6 @@ class Presses:
             outbound.add(pressed, [one.flight for one in group], sources)
 
     def _sources(self, recipe: Recipe) -> tuple[Source, Source]:
-        """Returns the recipe's topics as audit messages name them."""
         topics = self._topics
         return topics.source(recipe.data.name), topics.source(recipe.rejected.name)
 

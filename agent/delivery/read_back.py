@@ -188,9 +188,7 @@ class Found:
         """By file: how many calls of `add` contained records of the file."""
 
     def add(self, rows: Rows) -> None:
-        """Adds the records that were read from a partition. Each call continues after the offsets
-        of the previous call for this partition.
-        """
+        """Adds the records that were read from a partition."""
         mine = (rows.agent == self._agent) & np.isin(rows.file, self._files)
         if not mine.any():
             return
@@ -252,7 +250,6 @@ class Found:
 
 
 def _distinct(pieces: Sequence[Columns]) -> Columns:
-    """Returns the distinct records of one partition, each with the time of its first copy."""
     first, end, times = (np.concatenate([piece[index] for piece in pieces]) for index in range(3))
     order = np.lexsort((end, first))  # stable: of equal records, the first copy stays first
     first, end, times = first[order], end[order], times[order]
@@ -262,9 +259,8 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 
 def divide(intent: Intent, records: Records) -> list[Part]:
-    """Divides an intent's byte range into parts, in order. All bytes of a part have the same `Fate`
-    (arrived, missing or doubtful). records: the records of the intent's file in this range or in a
-    longer range.
+    """Divides an intent's byte range into parts, in order. All bytes of a part have the same
+    `Fate`. records: the records of the intent's file in this range or in a longer range.
     """
     parts: list[Part] = []
     at = intent.first

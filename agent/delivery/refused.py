@@ -58,9 +58,7 @@ class Sought:
             self._missing[each.tp, each.file].add((each.first, each.end))
 
     def add(self, rows: Rows) -> None:
-        """Adds the records that were read from a partition. Each call continues after the offsets
-        of the previous call for this partition.
-        """
+        """Adds the records that were read from a partition."""
         for (tp, file), missing in self._missing.items():
             if tp != rows.tp:
                 continue
@@ -72,9 +70,7 @@ class Sought:
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that the next records of a partition cannot be read. Consumers may have read these
-        records earlier, and may therefore have dropped later records as repeats.
-        """
+        """Notes that the next records of a partition cannot be read."""
         self._marks.gap(tp)
 
     def has(self, refusal: Refusal) -> bool:
@@ -201,9 +197,6 @@ class Refused:
         self._search.begin(Sought(self._agent, self._searching), floors, now)
 
     def _decide(self, refusal: Refusal) -> bool:
-        """If the search shows what became of the record, counts it as arrived, or marks it as lost
-        or uncertain. Returns whether it did so.
-        """
         if self._search.found.has(refusal):
             refusal.land()
             return True

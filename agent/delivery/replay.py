@@ -108,7 +108,6 @@ class Replay:
                 self._held_back.setdefault(topic, deque()).append(intent)
 
     def _topic(self, intent: Intent) -> str:
-        """Returns the data topic of an intent's file; an empty text if the file is not known."""
         tracked = self._tracker.files.get(intent.file)
         return "" if tracked is None else tracked.birth.topic
 

@@ -199,8 +199,6 @@ def _read(name: str, entry: dict[str, Any], words: Mapping[str, str]) -> Format:
 
 
 def _spelled_out(pattern: str, words: Mapping[str, str]) -> str:
-    """Returns the pattern, with each `%{WORD}` replaced by the pattern for which the word stands,
-    which may have words, too."""
     return _WORD.sub(lambda word: _spelled_out(words[word[1]], words), pattern)
 
 

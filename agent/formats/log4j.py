@@ -91,7 +91,6 @@ def compiled(pattern: str) -> Layout:
 
 
 def _is_bracketed(pieces: Sequence[Piece], index: int) -> bool:
-    """Whether a piece is directly between `[` and `]`."""
     before = (pieces[at] for at in range(index - 1, -1, -1))
     behind = (pieces[at] for at in range(index + 1, len(pieces)))
     names = [next((x.name for x in each if x.kind != "mark"), "") for each in (before, behind)]
@@ -116,8 +115,6 @@ def _told_again(pieces: Sequence[Piece]) -> str:
 
 
 def _expanded(pattern: str) -> str:
-    """Returns the pattern, with each variable (`${name}` or `${name:-default}`) replaced by its
-    value."""
     while (at := pattern.rfind("${")) >= 0:  # the last variable contains no other variable
         end = _bracket_end(pattern, at + 1)
         if end < 0:
@@ -131,8 +128,6 @@ def _expanded(pattern: str) -> str:
 
 
 def _bracket_end(text: str, at: int) -> int:
-    """Returns the index after the bracket that closes the curly bracket at `at`; -1 if none closes
-    it."""
     depth = 0
     for place in range(at, len(text)):
         depth += {"{": 1, "}": -1}.get(text[place], 0)
@@ -170,7 +165,6 @@ class _Compiler:
     depth: int = 0
 
     def pieces(self) -> list[Piece]:
-        """Returns the pieces of the regular expression for the whole pattern."""
         found, at = self._until(0, "")
         assert at == len(self.text)
         return found
@@ -221,9 +215,6 @@ class _Compiler:
         return _padded([self._group(at, name, options)], match), end
 
     def _options(self, at: int) -> tuple[list[str], int]:
-        """Returns the texts in the curly brackets that follow one another from index `at` on, and
-        the index after the last bracket.
-        """
         found = []
         while self.text[at : at + 1] == "{":
             end = _bracket_end(self.text, at)
@@ -280,8 +271,6 @@ def _mark(at: int) -> Piece:
 
 
 def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
-    """Returns the pieces of the regular expression for a directive. If the directive has a least
-    width, one more piece is for the blanks that are added to a shorter text."""
     if not match["width"]:
         return pieces
     width, is_left = int(match["width"]), bool(match["left"])
@@ -292,8 +281,6 @@ def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:
 
 
 def _literal(text: str, at: int) -> tuple[str, int]:
-    """Returns the literal character at index `at`, and how many characters of the pattern stand for
-    it."""
     if text.startswith("%%", at):
         return "%", 2
     if text[at] == "\\" and at + 1 < len(text):

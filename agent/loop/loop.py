@@ -141,8 +141,8 @@ class Loop:
         return self._topics.names
 
     def refusal(self, destinations: Sequence[Destination]) -> str | None:
-        """Returns a sentence that says why the running agent cannot use these destinations (topics
-        with their partitions and recipes) now; None if it can."""
+        """Returns a sentence that says why the running agent cannot use these destinations now;
+        None if it can."""
         if self.is_stopping or self._accounts.leaving.is_asked:
             return "the agent is ending"
         if self.full_reason is not None:
@@ -445,9 +445,6 @@ class Loop:
             self._accounts.lose(record, now_ms, changes, lines=1)
 
     def _account(self, changes: Changes, now: float, now_ms: int) -> None:
-        """Makes the messages to the audit that are due: deltas, daily announcements of files,
-        seals, heartbeats, and notes about bytes that are not delivered yet and about members that
-        have no field."""
         number = self._accounts.number
         self._accounts.account(changes, now, now_ms, at_once=self.is_stopping)
         self._register.repeat(now, now_ms)

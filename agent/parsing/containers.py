@@ -149,7 +149,7 @@ class ContainerParser:
 
 
 def without_fields(schema: pa.Schema) -> pa.Schema:
-    """Returns the schema without FIELDS (the fields for the stream and the time)."""
+    """Returns the schema without FIELDS."""
     return pa.schema([field for field in schema if field.name not in FIELDS])
 
 
@@ -192,7 +192,6 @@ def _concatenated(texts: pa.BinaryArray, first: Int64s) -> pa.BinaryArray:
 
 
 def _differs(lines: Unwrapped) -> Booleans:
-    """Returns, for each line, whether its stream is not the stream of the line before it."""
     differs = np.zeros(len(lines.streams), np.bool_)
     streams = np.asarray(pc.equal(lines.streams, b"stdout"))
     differs[1:] = streams[1:] != streams[:-1]

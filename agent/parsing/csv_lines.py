@@ -135,9 +135,6 @@ def split(line: str, delimiter: str) -> list[str] | str:
 
 
 def _quoted(line: str, at: int) -> tuple[str, int]:
-    """Returns the quoted value that begins at index `at`, and the index after its closing quotation
-    mark. The index is -1 if the value has no closing quotation mark.
-    """
     parts = []
     while True:
         end = line.find(QUOTE, at)
@@ -220,7 +217,6 @@ def _cut(lines: pa.StringArray, delimiter: str) -> _Cuts:
 
 
 def _counts(places: Int64s, first: Int64s, end: Int64s) -> Int64s:
-    """Returns how many of the places are in each line."""
     found: Int64s = np.searchsorted(places, end) - np.searchsorted(places, first)
     return found
 
@@ -247,7 +243,6 @@ def _odd_lines(data: bytes, quotes: Int64s, first: Int64s, end: Int64s, delimite
 def _with_rows(
     found: Mapping[str, pa.StringArray], rows: Mapping[int, Sequence[str]]
 ) -> dict[str, pa.StringArray]:
-    """Replaces the values of some rows in the columns. rows: the new values, by row."""
     result = {}
     for index, (name, column) in enumerate(found.items()):
         mask = np.zeros(len(column), np.bool_)

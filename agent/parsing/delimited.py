@@ -137,7 +137,6 @@ def compiled(pattern: str, *, dot_all: bool = False) -> DelimitedPattern | None:
 
 
 def _literal(text: str, at: int) -> tuple[bytes, int]:
-    """Returns the literal that begins at index `at` of a pattern, and the index after it."""
     found = _LITERAL.match(text, at)
     if found is None:
         return b"", at
@@ -183,14 +182,10 @@ class _Scan:
         return found
 
     def take_stop(self) -> None:
-        """Moves each line's position past the byte that `next` has found in the line."""
         self.at = np.minimum(self.at + 1, self.end)
         self._index = self._index + 1
 
     def take(self, literal: bytes) -> None:
-        """Moves each line's position past a literal. Lines that have other bytes at their position
-        do not match.
-        """
         for byte in literal:
             self.good &= self.at < self.end
             self.good &= self._data.take(self.at, mode="clip") == byte
@@ -199,7 +194,6 @@ class _Scan:
                 self._index = self._index + 1
 
     def refuse(self, bytes_: bytes, first: Int64s, end: Int64s) -> None:
-        """Excludes each line that has one of the bytes `bytes_` between `first` and `end`."""
         controls = self._controls()
         if len(controls):
             table = np.zeros(_PRINTABLE, np.bool_)
@@ -223,7 +217,6 @@ class _Scan:
         return places
 
     def _controls(self) -> Int64s:
-        """Returns all positions of control characters, which are few in most logs."""
         places = self._found.get(-1)
         if places is None:
             # the last byte of the buffer is left out: it belongs to no line
@@ -234,7 +227,6 @@ class _Scan:
         return places
 
     def require_digits(self, first: Int64s, end: Int64s) -> None:
-        """Excludes each line that has a byte other than a digit between `first` and `end`."""
         first, end = (np.where(self.good, each, self.end) for each in (first, end))
         texts = slices(self._text, first, end).view(pa.string())
         self.good &= np.asarray(pc.ascii_is_decimal(texts), np.bool_)

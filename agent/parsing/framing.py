@@ -154,8 +154,8 @@ class LineFramer:
         return self
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """Returns the lines and holes (runs of NUL bytes) of one or several ranges, which follow
-        one another in `data`."""
+        """Returns the lines and holes of one or several ranges, which follow one another in
+        `data`."""
         if self.unit > 1 or b"\0" in data:
             return self._frame_each(data, range_ends)
         array = np.frombuffer(data, np.uint8)
@@ -166,9 +166,8 @@ class LineFramer:
         return self._frames(data, content_end, end)
 
     def whole_records_end(self, data: bytes) -> int:
-        """Returns the position at which the last terminated line ends. If holes (runs of NUL bytes)
-        follow this line, returns the end of the last hole, or its beginning if the hole may
-        continue after `data`.
+        """Returns the position at which the last terminated line ends. If holes follow this line,
+        returns the end of the last hole, or its beginning if the hole may continue after `data`.
         """
         at = self._last_line_end(data)
         if b"\0" not in data[at:]:
@@ -203,8 +202,7 @@ class LineFramer:
 
     def end_inside(self, data: bytes) -> int | None:
         """For `data` that begins inside a line, returns where this line ends: after its terminator,
-        or at the beginning of a hole (a run of NUL bytes). Returns None if the line does not end in
-        `data`.
+        or at the beginning of a hole. Returns None if the line does not end in `data`.
         """
         at = self._find(data, self._lf, 0)
         text = data if at < 0 else data[:at]
@@ -218,8 +216,8 @@ class LineFramer:
 
     def size_before_nuls(self, data: bytes) -> int:
         """For `data` that ends inside a line, returns how many of its bytes are before the NULs at
-        its end. These NULs may be the beginning of a hole (a run of NULs that is no part of the
-        line). Half a code unit at the end of `data` is not counted either.
+        its end. These NULs may be the beginning of a hole. Half a code unit at the end of `data` is
+        not counted either.
         """
         whole = len(data) - len(data) % self.unit
         size = len(data[:whole].rstrip(b"\0"))
@@ -247,8 +245,7 @@ class LineFramer:
         return end or whole
 
     def holes(self, data: bytes) -> list[tuple[int, int]]:
-        """Returns where the holes (runs of NUL bytes) in `data` begin and end. `data` begins where
-        a record begins."""
+        """Returns where the holes in `data` begin and end. `data` begins where a record begins."""
         if b"\0" not in data:
             return []
         first, end = _holes(self._units(data, 0, len(data)), self.unit)
@@ -256,14 +253,14 @@ class LineFramer:
         return list(edges)
 
     def has_hole(self, data: bytes, at: int) -> bool:
-        """Whether a hole (a run of NUL bytes) begins at `at`, where a record ends."""
+        """Whether a hole begins at `at`, where a record ends."""
         return len(data) >= at + self.unit and not any(data[at : at + self.unit])
 
     # --- code units -----------------------------------------------------------------------------
 
     def _frame_each(self, data: bytes, range_ends: Int64s) -> Frames:
-        """Finds the lines and holes (runs of NUL bytes) of each range separately, because a range
-        may end with half a code unit."""
+        """Finds the lines and holes of each range separately, because a range may end with half a
+        code unit."""
         line_ends, ends, holes = [], [range_ends], []
         begin = 0
         for end in range_ends.tolist():
@@ -324,8 +321,8 @@ def nul_bytes(data: bytes) -> int:
 
 
 def _holes(units: npt.NDArray[np.integer], unit: int) -> tuple[Int64s, Int64s]:
-    """Returns, for each hole (run of NULs that is no part of a line) in a range, the index of the
-    hole's first code unit, and the index of the first code unit after the hole."""
+    """Returns, for each hole in a range, the index of the hole's first code unit, and the index of
+    the first code unit after the hole."""
     is_nul = units == 0
     if not is_nul.any():
         return np.empty(0, np.int64), np.empty(0, np.int64)
@@ -336,7 +333,6 @@ def _holes(units: npt.NDArray[np.integer], unit: int) -> tuple[Int64s, Int64s]:
 
 
 def _runs(is_nul: Booleans) -> tuple[Int64s, Int64s]:
-    """Returns the index of the first NUL of each run of NULs, and the index after the run."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], is_nul.view(np.int8), [0]))))
     return edges[0::2].astype(np.int64), edges[1::2].astype(np.int64)
 

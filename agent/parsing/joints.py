@@ -108,8 +108,6 @@ class Joins:
 
 
 def _unmarked(texts: pa.BinaryArray) -> pa.BinaryArray:
-    """Returns the UTF-8 texts. If a text begins with a byte order mark, returns it without this
-    mark."""
     has_mark = pc.starts_with(texts, mark_of(UTF_8))
     if not pc.any(has_mark, min_count=0).as_py():
         return texts

@@ -243,8 +243,6 @@ def _members(objects: list[dict[str, Any]], name: str, default: Any) -> list[Any
 
 
 def _is_odd(strings: pa.StringArray) -> list[bool | None]:
-    """Returns which texts may have a number that is too large for a double, or may be nested too
-    deep."""
     brackets = pc.add(pc.count_substring(strings, "["), pc.count_substring(strings, "{"))
     may_be_infinite = pc.match_substring_regex(strings, _MAY_BE_INFINITE)
     is_odd: list[bool | None] = pc.or_(may_be_infinite, pc.greater(brackets, DEPTH_MAX)).to_pylist()

@@ -77,7 +77,6 @@ def strings_of(texts: Sequence[str | None]) -> pa.StringArray:
 
 
 def _inner(kind: pa.DataType) -> dict[str, pa.DataType]:
-    """Returns the types inside a type: by name those of a record's fields, otherwise one."""
     if types.is_struct(kind):
         return {field.name: field.type for field in kind}
     if types.is_list(kind):

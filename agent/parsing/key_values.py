@@ -159,7 +159,6 @@ class _Scan:
         self._blanks = blanks
 
     def words(self) -> tuple[Int64s, Int64s, Int64s]:
-        """Returns where the words between blanks begin and end, and the line of each word."""
         begin = np.sort(np.concatenate((self.first, self._blanks + 1)), kind="stable")
         end = np.sort(np.concatenate((self._blanks, self.end)), kind="stable")
         there = begin < end
@@ -215,9 +214,6 @@ def _faults(
 def _with_meanings(
     values: pa.StringArray, is_quoted: Booleans, is_flag: Booleans
 ) -> pa.StringArray:
-    """Returns what the values stand for: in quoted values, each escape is replaced by its
-    character; keys without `=` get the value `true`.
-    """
     if is_flag.any():
         values = pc.if_else(pa.array(is_flag), _FLAG, values)
     if not is_quoted.any():
@@ -231,7 +227,6 @@ def _with_meanings(
 
 
 def _with_lines(found: Pairs, lines: dict[int, list[tuple[str, str]] | str]) -> Pairs:
-    """Adds the pairs of the lines that were cut one by one to the pairs in `found`."""
     faults = found.faults | {row: each for row, each in lines.items() if type(each) is str}
     pairs = [(row, *pair) for row, each in lines.items() if type(each) is list for pair in each]
     line = np.concatenate((found.line, np.array([row for row, _, _ in pairs], np.int64)))

@@ -235,7 +235,6 @@ class _Index:
         }
 
     def _lines_of(self, pairs: Int64s, good: Booleans) -> Iterable[tuple[str, int]]:
-        """Yields the keys of pairs, each with the number of the good lines with such a pair."""
         pairs = pairs[good[self._pairs.line[pairs]]]
         if not len(pairs):
             return
@@ -253,8 +252,6 @@ class _Index:
         self._again.append(again)
 
     def _places(self, name: str) -> Int64s:
-        """Returns, for each line, the index of the pair that has the value of the field `name`;
-        _NOBODY if the line has no such pair."""
         at = np.full(self._count, _NOBODY, np.int64)
         for key in (*self._aliases.get(name, ()), name):
             if key in self._code:

@@ -145,7 +145,6 @@ _NO_LINE_FEEDS: Final = re.compile(r"\(\?\w*-\w*s")
 
 
 def _headed(pattern: str, *, is_multiline: bool) -> _Headed | None:
-    """Divides a pattern into head and rest; returns None if it cannot be divided."""
     rest = _REST.search(pattern)
     if rest is None or "\\Q" in pattern or _NO_LINE_FEEDS.search(pattern):
         return None
@@ -196,7 +195,6 @@ def _divided(pattern: str) -> tuple[str, dict[str, str]]:
 
 
 def _closing(pattern: str, at: int) -> int:
-    """Returns the place of the bracket that closes what is open at a place; -1 if there is none."""
     depth = 1
     for found in _BRACKET.finditer(pattern, at):
         depth += _DEPTHS.get(found["bracket"], 0)

@@ -152,7 +152,6 @@ class StreamsFramer:
         return int(lines.end[borders[-1] - 1])
 
     def _is_full(self, lines: Frames, mine: Booleans) -> bool:
-        """Whether a record can have no more lines. mine: which lines are those of the record."""
         size = int((lines.end - lines.first)[mine].sum())
         return int(mine.sum()) >= self._joins.lines_max or size > self._joins.bytes_max
 
@@ -229,13 +228,11 @@ def _is_border(head: Int64s, at: Int64s) -> Booleans:
 
 
 def _in_order(lines: Frames, order: Int64s) -> Frames:
-    """Returns where the lines are if they are put in another order."""
     size = (lines.end - lines.first)[order]
     end = np.cumsum(size)
     return Frames(end - size, end - (lines.end - lines.content_end)[order], end)
 
 
 def _bytes_of(data: bytes, lines: Frames, order: Int64s) -> bytes:
-    """Returns the bytes of the lines in the given order."""
     bounds = zip(lines.first[order].tolist(), lines.end[order].tolist(), strict=True)
     return b"".join([data[first:end] for first, end in bounds])

@@ -59,7 +59,6 @@ def _path(parts: list[str], aliases: Aliases | None) -> Path:
 
 
 def _leads(kind: pa.DataType, path: Path) -> bool:
-    """Whether values of a type can have a member at a path."""
     if not path:
         return True
     if types.is_map(kind):

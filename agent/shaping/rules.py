@@ -274,8 +274,6 @@ def _before(verb: str) -> str:
 
 
 def _inside(condition: Condition) -> str:
-    """Returns the text of a part of a longer condition; in parentheses if the part is itself an
-    `AllOf` or `AnyOf`."""
     text = condition_text(condition)
     return f"({text})" if isinstance(condition, AllOf | AnyOf) else text
 

@@ -136,7 +136,6 @@ class Shaper:
 
 
 def _by_fields(rule: Rule, schema: pa.Schema) -> list[Rule]:
-    """Returns, for a mask of all fields, a mask of each field that has texts; else the rule."""
     if not isinstance(rule, r.Mask | r.MaskMatching) or rule.field.name != r.ALL_FIELDS:
         return [rule]
     named = [each.name for each in schema if texts.has_texts(each.type)]

@@ -74,7 +74,6 @@ def _new_ids(state: StateDatabase) -> Changes:
 
 
 def _successor(file: TrackedFile, serial: int) -> TrackedFile:
-    """Returns the same file under a new id, which begins at the file's checkpoint."""
     birth = replace(
         file.birth, file=identity.new_id(), serial=serial, begin=file.position,
         predecessor=file.file, predecessor_position=file.position,

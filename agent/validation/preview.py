@@ -174,9 +174,6 @@ def _filtered(pressed: Pressed) -> tuple[PreviewedFiltered, ...]:
 
 
 def _labels(source: SourceSettings, path: str) -> tuple[Labels, list[str]]:
-    """Returns the labels that the records of a file would get now, and a list of at most one
-    sentence, which says why they get none.
-    """
     where = label_source(source)
     if where is None:
         return (), []

@@ -116,8 +116,6 @@ def _of_source(each: Trial) -> list[str]:
 
 
 def _of_taken(topic: str, count: int) -> str:
-    """Returns a sentence that says how many files (`count`) an earlier source takes. topic: the
-    topic of this earlier source."""
     go = "file that its paths match goes" if count == 1 else "files that its paths match go"
     return f"{count:,} {go} to the source of topic {topic}, which comes first"
 

@@ -170,7 +170,6 @@ def run(
 
 
 def _closed(files: Iterable[Found], host: Host) -> Iterator[tuple[str, str]]:
-    """Yields the path of each file that cannot be opened, and the reason."""
     for each in files:
         try:
             host.open(each.path).close()
@@ -236,7 +235,6 @@ def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Tr
 
 
 def _chosen(examples: list[Misfit]) -> list[Misfit]:
-    """Returns the first example of each reason, and further ones up to EXAMPLES_MAX."""
     firsts = list({each.reason: each for each in reversed(examples)}.values())
     others = [each for each in examples if each not in firsts]
     room = max(EXAMPLES_MAX - len(firsts), 0)

@@ -248,7 +248,6 @@ class TrackedFile:
 
     @property
     def position(self) -> int:
-        """The position before which every byte is accounted for."""
         return self.checkpoint.position
 
     @property
