@@ -170,15 +170,12 @@ def publish(
 def _decider(
     args: argparse.Namespace, clock: Clock
 ) -> tuple[AuditSettings | None, Signer | None, Signature]:
-    """Returns the settings, what signs the decision (None if nobody does), and who decides."""
     settings = options.settings_of(args)
     signer, person = publication.person_signer(settings, args.key, clock)
     return settings, signer, _signature(args, person, clock)
 
 
 def _signature(args: argparse.Namespace, person: str | None, clock: Clock) -> Signature:
-    """Returns who decides, when and why. person: the name in the person's key; None if there is
-    none."""
     if person is not None and args.name not in (None, person):
         raise UsageError(f"--name {args.name}: the key is that of {person}.")
     person = args.name or person or os.environ.get("SUDO_USER") or _login_name()
@@ -249,8 +246,6 @@ def _places_of(evidence: Evidence, place: str) -> list[Place]:
 def _named(
     found: Sequence[BucketVerdict],
 ) -> dict[tuple[Source, int, int], tuple[str, BucketVerdict]]:
-    """Returns, for each bucket, its name in reports and its verdict. The key is the bucket's
-    (topic, start, size)."""
     topics = topic_names(x.source for x in found)
     return {
         (x.source, x.bucket, x.bucket_ms): (f"{topics[x.source]} {report.time_text(x.bucket)}", x)
@@ -259,9 +254,6 @@ def _named(
 
 
 def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
-    """Returns the bucket's name and status, and its reasons: all reasons if `is_whole` is true,
-    otherwise only the first reasons, as `skidway audit report` shows them.
-    """
     said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
     return f"{name} ({verdict.status.word}): {said}"
 

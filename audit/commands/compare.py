@@ -195,7 +195,6 @@ def _files(patterns: list[str]) -> Iterator[FileLines]:
 
 
 def _read(client: Client, reach: Reach, shape: Shape, records: Records) -> int:
-    """Reads the records, and adds them to `records`. Returns the result of `certain_after`."""
     firsts = dict[TopicPartition, int]()
     for tp, batch in read_ranges(client, reach.ranges):
         first, end = reach.ranges[tp]

@@ -87,9 +87,6 @@ def _span(args: argparse.Namespace, now_ms: int) -> tuple[int, int]:
 def _look(
     live: LiveLedger, policy: Policy, asked: Question, clock: Clock, notes: list[str]
 ) -> list[Completeness]:
-    """Returns the present answers, and replaces the content of `notes` by the notes on these
-    answers.
-    """
     live.catch_up()
     answer = answered(live.ledger, policy, asked, clock.time_ms())
     notes[:] = answer.notes

@@ -149,7 +149,6 @@ def _row(
 
 
 def _is_same(cause: dict[str, Any], other: dict[str, Any] | None) -> bool:
-    """Whether two causes have the same name and the same next command."""
     return other is not None and all(cause[x] == other[x] for x in ("cause", "command"))
 
 

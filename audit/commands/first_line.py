@@ -168,8 +168,6 @@ def _rejected(client: Client, verdict: BucketVerdict, found: Explanation) -> Fir
 
 
 def _known(host: HostState | None, found: Explanation) -> HostFile | None:
-    """Returns the file of this host that an explanation is about, if this host's agent knows it. If
-    the explanation names no file id, its path must be one that the agent has announced itself."""
     if host is None:
         return None
     if found.file is not None:
@@ -239,7 +237,6 @@ def _record_of_bucket(
 
 
 def _bounds(client: Client, tps: Sequence[TopicPartition]) -> dict[TopicPartition, tuple[int, int]]:
-    """Returns, for each partition, the first offset of its log and the log's end."""
     first = client.list_offsets(dict.fromkeys(tps, EARLIEST))
     end = client.list_offsets(dict.fromkeys(tps, LATEST))
     return {tp: (first[tp].offset, end[tp].offset) for tp in tps}

@@ -149,8 +149,6 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _users(settings: AuditSettings) -> dict[int, list[str]]:
-    """Returns, by the number of a key, the senders that signed with it last, as far as there is a
-    store."""
     users: dict[int, list[str]] = {}
     if (settings.store_dir / DATABASE).exists():
         ledger = Ledger(settings.store_dir / DATABASE, only_read=True)
@@ -161,7 +159,6 @@ def _users(settings: AuditSettings) -> dict[int, list[str]]:
 
 
 def _settings(args: argparse.Namespace) -> tuple[AuditSettings, Path]:
-    """Returns the settings, and where the master keys are."""
     settings = load_settings(AuditSettings, args, options.PROGRAM)
     if settings.master_keys_location is None:
         raise ConfigurationRefused("audit.master.keys.location names no file")
@@ -191,7 +188,6 @@ def _write(path: Path, keys: list[MasterKey], settings: AuditSettings) -> None:
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Raises UsageError if the block cannot write the file."""
     try:
         yield
     except OSError as error:

@@ -89,8 +89,6 @@ def person_signer(
 
 
 def _usable(signer: Signer | None, settings: AuditSettings | None, missing: str) -> Signer | None:
-    """Returns the signer. Raises UsageError, with the sentence `missing`, if there is none but the
-    settings require signatures."""
     if signer is None and settings is not None and settings.mode is Mode.REQUIRE:
         raise UsageError(f"The audit takes signed messages only, but {missing}")
     if signer is not None and signer.refusal is not None:
@@ -112,7 +110,6 @@ def _flaw(signer: Signer, settings: AuditSettings | None) -> str | None:
 
 
 def _home() -> Path:
-    """The home of the person who runs this command, also by sudo."""
     name = os.environ.get("SUDO_USER")
     try:
         return Path(pwd.getpwnam(name).pw_dir if name else pwd.getpwuid(os.getuid()).pw_dir)

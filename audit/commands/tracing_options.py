@@ -141,10 +141,6 @@ def _distinct(clusters: list[SiteCluster]) -> list[SiteCluster]:
 def _tiers(
     settings: AuditSettings | None, clusters: list[SiteCluster], output: Output | None
 ) -> tuple[str, ...]:
-    """Returns the tiers that must have the line, without the tier agent. If there are settings,
-    these are the tiers in the settings. Without settings, the tiers are broker and hdfs if --output
-    is given; without --output, there are none.
-    """
     if settings is not None:
         return tuple(tier for tier in settings.tiers if tier != "agent")
     return () if output is None else (logs.BROKER, "hdfs")

@@ -283,7 +283,6 @@ def _print(
 
 
 def _is_counted(evidence: Evidence, verdict: BucketVerdict) -> bool:
-    """Whether anything was ever counted in the bucket."""
     topic, bucket = evidence.topic(verdict.source), (verdict.bucket, verdict.bucket_ms)
     return bucket in topic.tallies or bucket in topic.pruned
 
@@ -323,8 +322,6 @@ def _more(others: int, same: int) -> str:
 
 
 def _noted(collector: str, topic: str, verdict: BucketVerdict) -> Mapping[str, Any]:
-    """Returns the collector's history of a bucket; empty if no collector answers, or if the history
-    does not have the bucket."""
     try:
         found = history.bucket_history(collector, topic, time_text(verdict.bucket))
     except (Unreachable, UsageError):
@@ -349,8 +346,6 @@ def _places(verdict: BucketVerdict, noted: Mapping[str, Any]) -> list[dict[str, 
 
 
 def _since(verdict: BucketVerdict, noted: Mapping[str, Any]) -> str | None:
-    """Returns since when the bucket has had its verdict, according to the collector's history; None
-    if this is not known. noted: the history of the bucket."""
     begin = None
     for change in reversed(noted.get("changes", ())):
         if change["word"] != verdict.word:

@@ -184,8 +184,6 @@ def _is_copy(copy: str, path: str) -> bool:
 
 
 def _text(path: str, first: int, length: int) -> bytes:
-    """Returns the text of the line that begins at byte `first` and has `length` bytes; b"" if the
-    file cannot be read."""
     try:
         with _opened(path) as file:
             file.seek(first)

@@ -251,7 +251,6 @@ class _Join:
         self.changed: dict[int, int] = {}
 
     def rows(self, file: int) -> slice:
-        """Returns where the lines of a file are in the arrays of all lines."""
         return slice(int(self._ends[file]), int(self._ends[file + 1]))
 
     def is_shipped(self, file: int) -> Array:
@@ -271,7 +270,6 @@ class _Join:
         return np.asarray(found[self.rows(file)])
 
     def place(self, record: int) -> tuple[int, int]:
-        """Returns the partition and the offset of a record."""
         return self._places[0][record], self._places[1][record]
 
     def by_place(self) -> None:

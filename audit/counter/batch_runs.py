@@ -128,7 +128,6 @@ def _whole_count(headers: Headers) -> int:
 
 
 def _aborted(headers: Headers) -> int:
-    """Returns how many records the batches of aborted transactions had."""
     return int((headers["last_offset_delta"][_is_aborted(headers)].astype(np.int64) + 1).sum())
 
 

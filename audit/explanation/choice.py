@@ -165,7 +165,6 @@ def _key(verdict: BucketVerdict) -> tuple[Source, int, int]:
 
 
 def _can_be_accepted(verdict: BucketVerdict) -> bool:
-    """Whether `skidway audit accept` would accept a finding or a warning of the bucket."""
     is_open = verdict.residue is not Status.COMPLETE or not all(
         x.acceptance for x in verdict.warnings
     )  # saves time: `unaccepted` makes a verdict on each agent that is not complete
@@ -177,8 +176,6 @@ def _signature(verdict: BucketVerdict) -> Iterator[tuple[Cause, str, int | None]
 
 
 def _open_findings(verdict: BucketVerdict) -> Iterator[tuple[Finding, int | None]]:
-    """Yields the findings and warnings that nobody accepted, each with the id of its agent, or with
-    None if it does not belong to a single agent."""
     agents = not_complete(verdict.agents)
     of_agents = ((x, agent.agent) for agent in agents for x in agent.findings)
     for finding, agent in (*((x, None) for x in verdict.findings), *of_agents):

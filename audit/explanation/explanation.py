@@ -291,7 +291,6 @@ class _Explainer:
         )  # fmt: skip
 
     def _refused(self, where: _Location) -> _Location:
-        """Returns `where`, or that messages of the sender are refused that is not heard."""
         found = None
         if where.cause in _OF_HOST:
             found = self._refusals.of_host(self._verdict.source.cluster, where.host)
@@ -333,8 +332,6 @@ class _Explainer:
         return where
 
     def _of_rereading(self, finding: Finding, where: _Location) -> _Location:
-        """Returns `where` with the path of the file that two agents have read, and with a range of
-        bytes that begins at 0 and has no known end."""
         for topic in self._evidence.topics.values():
             for each in topic.rereadings.get(where.agent or 0, ()):
                 if each.reason == finding.reason:
@@ -372,7 +369,6 @@ class _Explainer:
         return self._verdict.source.topic.removesuffix(REJECTED_SUFFIX)
 
     def _unread(self, where: _Location) -> Obstacle | None:
-        """Returns the path that holds the seal, if the agent runs and its note names one."""
         report = self._evidence.source_reports.get(where.agent or 0)
         if report is None or self._is_silent((Tier.AGENT, str(where.agent))):
             return None
@@ -544,7 +540,6 @@ def _closer(finding: Finding, verdict: AgentVerdict) -> Finding:
 
 
 def _sorted(found: Iterable[Explanation]) -> list[Explanation]:
-    """Returns the explanations without duplicates, sorted by gravity and then by tier."""
     return sorted(dict.fromkeys(found), key=lambda x: (-x.status, _order(x.tier)))
 
 

@@ -204,8 +204,6 @@ def rejected_show(source: Source, access: Access, is_mirrored: bool, *options: s
 
 
 def _explain_later(verdict: BucketVerdict, where: Where) -> NextCommand:
-    """Returns the command that explains the bucket, and the time from which on the bucket can be
-    judged and accepted."""
     named = topic_name(verdict.source), time_text(verdict.bucket)
     command = explain_bucket(*named, where.access)
     return replace(command, since="" if where.due is None else time_text(where.due))

@@ -223,7 +223,6 @@ class _Finder:
         return mirror_host(self._evidence, self._policy, self._now_ms)
 
     def _told(self) -> Iterator[tuple[Note, ProgramStatus]]:
-        """Yields the newest status of each program that is not silent."""
         for note, status in self._programs.told:
             names = [(tier, note.producer) for tier in Tier]
             known = [x for x in names if x in self._evidence.last_seen]

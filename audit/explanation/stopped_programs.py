@@ -99,7 +99,6 @@ class _Finder:
         return self._or_refused(found, key.tier, cluster)
 
     def _or_refused(self, found: PresentCause, tier: Tier, place: str) -> PresentCause:
-        """Returns `found`, or that messages are refused of the program that is not heard."""
         refusal = self._refusals.of_place(tier, place)
         if refusal is None:
             return found
@@ -128,7 +127,6 @@ class _Finder:
         return self._or_refused(found, Tier.HDFS, key.producer)
 
     def _behind(self) -> Iterator[SenderKey]:
-        """Yields the loaders of the outputs of topics that lack records."""
         for source, topic in self._evidence.topics.items():
             loaders = [x for x in topic.coverage if x.tier is Tier.HDFS]
             for key in loaders if Tier.HDFS in self._policy.tiers_of(source) else ():

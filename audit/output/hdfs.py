@@ -51,7 +51,6 @@ class HdfsOutput:
                 return None
 
     def read(self, path: str) -> bytes | None:
-        """See Output."""
         opened = self.open(path)
         if opened is None:
             return None
@@ -59,7 +58,6 @@ class HdfsOutput:
             return opened.read()
 
     def open(self, path: str) -> IO[bytes] | None:
-        """See Output."""
         with failures("read", self._named(path)):
             try:
                 return cast(
@@ -69,7 +67,6 @@ class HdfsOutput:
                 return None
 
     def files(self, path: str) -> Iterator[FileEntry]:
-        """See Output."""
         below = len(self._root) + 1
         folders = [path]
         while folders:  # folder by folder: if one was deleted, the others are still listed
@@ -81,11 +78,9 @@ class HdfsOutput:
                     yield FileEntry(name, int(status.length))
 
     def names(self, path: str) -> list[str]:
-        """See Output."""
         return sorted(posixpath.basename(status.path) for status in self._listed(path))
 
     def _listed(self, path: str) -> list[Any]:
-        """The entries directly in a directory; empty if the directory does not exist."""
         with failures("list", self._named(path)):
             try:
                 return list(self._client.list_status(self._at(path), recursive=False))

@@ -36,7 +36,6 @@ class LocalOutput:
                 return None
 
     def read(self, path: str) -> bytes | None:
-        """See Output."""
         file = self._file(path)
         with failures("read", file):
             try:
@@ -45,7 +44,6 @@ class LocalOutput:
                 return None
 
     def open(self, path: str) -> IO[bytes] | None:
-        """See Output."""
         file = self._file(path)
         with failures("read", file):
             try:
@@ -80,7 +78,6 @@ class LocalOutput:
         return shown
 
     def names(self, path: str) -> list[str]:
-        """See Output."""
         with failures("list", self._root / path):
             try:
                 return sorted(os.listdir(self._root / path))

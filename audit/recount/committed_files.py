@@ -67,9 +67,6 @@ def _read(output: Output, topic: str, oldest: int, named: NamedFiles) -> tuple[i
 
 
 def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator[Fault]:
-    """Stores in `named` which files a load removes and adds, according to its manifest. Yields a
-    fault for each removed file that did not belong to the output, and for each added file that an
-    earlier load had already added."""
     for path, other in named.remove(manifests.removed_by(manifest), load):
         words = f"load {load} removes {path}, which no earlier manifest adds"
         if other is not None:
@@ -81,8 +78,6 @@ def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator
 
 
 def _compared(output: Output, checkpoint: Checkpoint, named: NamedFiles) -> Iterator[Fault]:
-    """Compares the files that a checkpoint names with the files that, according to the manifests,
-    belong to the output after the checkpoint's load. Yields a fault if the two lists differ."""
     files = checkpoints.files_of(output, checkpoint)
     others = [file.path for file in files if named.named(file.path) != [file]]
     if others or len(files) != named.count():

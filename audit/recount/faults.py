@@ -156,9 +156,6 @@ def _begin_ms(hour: str) -> int:
 
 
 def _agents(audit: Mapping[str, Any], begin_ms: int) -> tuple[int, ...]:
-    """An hour begins at `begin_ms`. Returns the agents whose records the load counted in buckets
-    that overlap this hour.
-    """
     counts: Sequence[Mapping[str, Any]] = [
         count for delta in audit.get("deltas", ()) for count in delta["counts"]
     ]

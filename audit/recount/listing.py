@@ -89,15 +89,12 @@ def _is_staged(output: Output, named: NamedFiles, load: int | None) -> bool:
 
 
 def _with_details(fault: Fault, opened: IO[bytes], named: NamedFiles) -> Fault:
-    """Returns the fault with further details, which come from the file's content."""
     if fault.kind is Kind.UNNAMED:
         fault = _compared(fault, row_files.measure(opened), named)
     return replace(fault, place=_place(opened, fault.place))
 
 
 def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
-    """The fault of a file that no manifest names. If the file is a copy of a file that a manifest
-    names, the fault says so."""
     kind, words = fault.kind, fault.what
     for like in named.of_length(has.length, LIKE_MAX):
         if like.crc32c == has.crc32c:
@@ -108,9 +105,6 @@ def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """Returns those facts about a file's rows that the file's columns show. Returns `place`, the
-    facts that the file's path shows, if the columns cannot be read.
-    """
     opened.seek(0)
     try:
         return row_files.whereabouts(opened, place.hour)

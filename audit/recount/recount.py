@@ -131,9 +131,6 @@ def _root(producer: str) -> str:
 
 
 def _source_of(producer: str, evidence: Evidence) -> Source | None:
-    """Returns the source topic from which a loader has loaded, or None if the evidence has no
-    counts of this loader. producer: the loader's name in the audit.
-    """
     for source, topic in evidence.topics.items():
         if any(key.producer == producer for key in topic.coverage):
             return source

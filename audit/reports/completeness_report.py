@@ -135,9 +135,6 @@ def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
 
 
 def _gravity(verdict: BucketVerdict) -> Status:
-    """The status that follows from those findings of the bucket that nobody accepted. If the bucket
-    is not due yet, the status is at least as grave as OPEN.
-    """
     residue = verdict.residue
     return residue if verdict.due else max(residue, Status.OPEN)
 

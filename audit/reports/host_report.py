@@ -84,8 +84,6 @@ def namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
 
 
 def _missed_names(missed: Sequence[HostState]) -> str:
-    """Names some of the missed hosts (expected hosts that do not report in time) in three groups:
-    hosts that are behind, hosts that are silent, and hosts that never sent a message."""
     parts = []
     for status in MISSED:
         names = [_missed_name(state) for state in missed if state.status is status]

@@ -72,7 +72,5 @@ def is_named(source: Source, names: Iterable[str]) -> bool:
 
 
 def _named(text: str) -> tuple[str, str]:
-    """Divides the text into a topic's name and the first digits of the topic's id ("" if the text
-    has no id)."""
     match = _WITH_ID.fullmatch(text)
     return (match[1], match[2]) if match else (text, "")

@@ -218,7 +218,6 @@ def _ascending(count: int) -> bytes:
 
 
 def _are_named(indexes: npt.NDArray[np.int64], count: int) -> bool:
-    """Whether the column `source` has every index below `count`, and no other number."""
     if not len(indexes):
         return count == 0
     if indexes.min() < 0 or indexes.max() != count - 1:

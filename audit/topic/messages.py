@@ -398,6 +398,5 @@ def _source(record: dict[str, Any]) -> Source:
 
 
 def _nested(record: dict[str, Any]) -> dict[str, Any]:
-    """The record's fields, with the four fields of the source topic combined into one `Source`."""
     fields = {name: value for name, value in record.items() if name not in _SOURCE_FIELDS}
     return {"source": _source(record)} | fields

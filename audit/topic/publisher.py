@@ -82,7 +82,6 @@ class MemoryOutbox:
         return [each for each in self._waiting if each[0] > after][:limit]
 
     def published(self, up_to: int) -> None:
-        """See Outbox."""
         self._waiting = [each for each in self._waiting if each[0] > up_to]
 
 
@@ -272,8 +271,6 @@ def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -
 def _batches(
     entries: Sequence[tuple[int, bytes]], signature_bytes: int
 ) -> list[tuple[int, list[bytes]]]:
-    """Divides the entries into groups, each small enough for one batch. Returns for each group the
-    sequence number of its last entry, and the values of all of its entries."""
     sizes = np.array([len(value) + signature_bytes for _, value in entries], np.int64)
     batches, start = [], 0
     for end in columns.cuts(sizes, LIMIT_BYTES):

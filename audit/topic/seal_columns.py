@@ -147,7 +147,6 @@ def fileless_since(sealed_until: int) -> int | None:
 
 
 def _are_places(places: bytes, count: int) -> bool:
-    """Whether these are indexes below `count`, and then as many partitions."""
     # negative numbers become very large
     indexes, partitions = np.frombuffer(places, _LONG).view(np.uint64).reshape(2, -1)
     return not len(indexes) or bool(

@@ -173,7 +173,6 @@ def _decoded_alone(batch: TopicBatch, index: int) -> DecodedBatches:
 
 
 def _rows_alone(batch: TopicBatch) -> list[Row] | None:
-    """Returns the records of a batch that is not damaged; None if they cannot be decoded."""
     try:
         alone = joined([columns.unpack(batch.raw)])
         return list(_rows(columns.decode_values(alone, SIGNATURE_HEADER)))

@@ -175,7 +175,6 @@ def _skip(value: bytes, at: int, *fields: str) -> int:
 
 
 def _past(value: bytes, at: int) -> int:
-    """Returns the position after the text at `at`."""
     length = value[at]
     if length & 0x81:  # the length is negative, or takes more than one byte
         length, at = _long(value, at)

@@ -138,9 +138,6 @@ def read_topic(output: Output, name: str, source: Source) -> LoadedTopic:
 
 
 def _hour_ms(path: str) -> int | None:
-    """Returns the start (in ms) of the hour in which the event times of a file's rows are. Returns
-    None if the file's path names no hour.
-    """
     match = _HOUR.search(path)
     if match is None:
         return None

@@ -49,9 +49,6 @@ def rows_in(file: IO[bytes], path: str, load: int, sought: Sought) -> Iterator[L
 
 
 def _bounds_of(group: Any) -> dict[str, tuple[int, int]]:
-    """Returns, for each column in PLACE, the least and the greatest value in a row group, according
-    to the statistics in the file. Leaves out columns without statistics.
-    """
     bounds = {}
     for at in range(group.num_columns):
         column = group.column(at)
@@ -62,21 +59,15 @@ def _bounds_of(group: Any) -> dict[str, tuple[int, int]]:
 
 
 def _is_within(value: int, bounds: tuple[int, int] | None) -> bool:
-    """Whether a row group may have the value. bounds: the column's least and greatest value in the
-    row group; None if there are no statistics."""
     return bounds is None or bounds[0] <= value <= bounds[1]
 
 
 def _int64_of(column: pa.ChunkedArray) -> Int64s:
-    """The values of a column of integers or times, as an array of 64-bit integers."""
     found = column.cast(pa.int64()).to_numpy()
     return np.asarray(found, np.int64)
 
 
 def _may_have(group: Any, sought: Sought) -> bool:
-    """Returns whether a row group may have a row of the line, as far as the statistics of the group
-    show.
-    """
     bounds = _bounds_of(group)
     if isinstance(sought, LineRecord):
         return _is_within(sought.partition, bounds.get("_partition")) and _is_within(

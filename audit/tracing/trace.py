@@ -174,9 +174,8 @@ def follow(
     record: LineRecord | None = None, read_in: str | None = None,
 ) -> Story:  # fmt: skip
     """Returns the story of the line that contains `point`. name: the names (host, path, topic) of
-    the file in which `point` is. since_ms: the search in the logs begins with the records from this
-    event time on; None stands for a time shortly before the file's announcement. record, read_in:
-    the line's record and the name of the cluster from which it was read, if they are known.
+    the file in which `point` is. record, read_in: the line's record and the name of the cluster
+    from which it was read, if they are known.
     """
     source = name.source
     assert source is not None
@@ -212,8 +211,7 @@ def _log_facts(
 ) -> list[LogFacts]:  # fmt: skip
     """Looks for the line's record in each cluster. A record has the same partition and offset in
     all clusters. So once one cluster has the record, this function asks the other clusters for the
-    record at this offset. record, read_in: the line's record and the name of the cluster from which
-    it was read, if they are known."""
+    record at this offset."""
     clusters = site.clusters_of(source)
     found: dict[str, LogFacts] = {}
     for cluster in clusters:
