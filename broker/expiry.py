@@ -116,9 +116,6 @@ class Expiry:
             self._call_later(delay_ms, partial(self._logs.remove, paths))
 
     def _known(self, reader: Reader) -> int:
-        """Returns the offset up to which a group has read a partition. Returns 0 if this offset is
-        unknown, or if it is beyond the end of the partition's log.
-        """
         offset, log = self._offsets.get(reader, 0), self._logs.logs.get(reader[1])
         return offset if log is not None and offset <= log.log_end_offset else 0
 

@@ -88,7 +88,6 @@ class KeptAnswers:
             self._drop(next(iter(self._answers)))
 
     def _drop_outdated(self) -> bool:
-        """If a snapshot has been replaced, drops all answers and returns True."""
         now = self._pictures()
         if len(now) == len(self._made_from) and all(map(is_, now, self._made_from)):
             return False

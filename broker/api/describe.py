@@ -131,9 +131,6 @@ def _inherited(settings: BrokerSettings, defaults: LogConfig, each: TopicConfig)
 
 
 def _synonyms(settings: BrokerSettings, keys: tuple[str, ...]) -> list[DescribeConfigsSynonym]:
-    """Returns first the values that the broker's configuration sets for these keys, and then the
-    defaults of the keys.
-    """
     table = specs(BrokerSettings)
     given, default = [], []
     for key in keys:

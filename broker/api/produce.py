@@ -121,7 +121,6 @@ class DelayedProduce:
         self._answer()
 
     def abandon(self) -> None:
-        """Closes the connection instead of answering."""
         self._request.abandon()
 
     def _answer(self) -> None:

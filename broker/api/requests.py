@@ -55,9 +55,7 @@ class Requests:
         self._broker.end_turn()
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a log's file cannot be read. If the disk has failed, the broker stops using
-        the log directory. If only the file is damaged, the broker stops serving the file's
-        partition."""
+        """Called when a log's file cannot be read."""
         self._broker.unreadable(error)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:

@@ -161,7 +161,6 @@ class Ledger:
         self._versions[group] = version
 
     def _write_offsets(self, client: Any, commits: Mapping[Offset, Committed]) -> int:
-        """Writes all offsets, and returns how many transactions this took."""
         count = 0
         for chunk in _chunks(commits):
             count += self._write_chunk(client, chunk)

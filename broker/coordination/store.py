@@ -298,9 +298,6 @@ def _removed(client: Any, mark: str, paths: Sequence[str]) -> bool:
 
 
 def _tree(client: Any, path: str) -> list[str]:
-    """Returns the paths of a node and of all nodes below it, each node after its children. The list
-    is empty if the node does not exist.
-    """
     try:
         children = client.retry(client.get_children, path)
     except NoNodeError:
@@ -310,7 +307,6 @@ def _tree(client: Any, path: str) -> list[str]:
 
 
 def _still(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Checks that a topic with this name and this id still exists. Raises TopicGone if not."""
     path = documents.topic_path(topic)
     found = coordinator.get(path)
     if found is None or documents.read_topic(path, found.data)[0] != topic_id:

@@ -328,8 +328,6 @@ class Group:
     # These methods carry out a rebalance.
 
     def _prepare(self, now: float, error: ErrorCode) -> None:
-        """Begins to prepare a rebalance, if the group is not preparing one already. Answers waiting
-        SyncGroup requests with `error`."""
         if self.state is GroupState.PREPARING:
             return
         was_empty, self.state = self.state is GroupState.EMPTY, GroupState.PREPARING

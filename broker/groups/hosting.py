@@ -88,9 +88,8 @@ class HostedGroups:
         topic_id: Callable[[str], uuid.UUID | None],
         is_coordinator: Callable[[], bool],
     ) -> None:
-        """topic_id: a function that takes a topic's name and returns the id of the topic that has
-        this name at the time of the call. is_coordinator: a function that returns whether this
-        broker coordinates the cluster's groups at the time of the call.
+        """is_coordinator: a function that returns whether this broker coordinates the cluster's
+        groups at the time of the call.
         """
         self.is_coordinator = is_coordinator
         self.counts = GroupCounts()

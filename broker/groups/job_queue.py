@@ -88,9 +88,8 @@ class JobQueue:
         monotonic: Callable[[], float],
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
-        """topic_id: a function that takes a topic's name and returns the id of the topic that has
-        this name at the time of the call. The queue drops an offset if its topic has been deleted
-        since the commit, even if a new topic has the name.
+        """The queue drops an offset if its topic has been deleted since the commit, even if a new
+        topic has the name.
         """
         self.counts = JobCounts()
         self._submit = submit

@@ -21,9 +21,6 @@ class GroupOffsets:
     """Commits and reads the offsets of groups. Only the loop may use it."""
 
     def __init__(self, groups: HostedGroups, topic_id: Callable[[str], uuid.UUID | None]) -> None:
-        """topic_id: a function that takes a topic's name and returns the id of the topic that has
-        this name at the time of the call.
-        """
         self._groups = groups
         self._topic_id = topic_id
 

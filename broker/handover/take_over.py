@@ -73,9 +73,6 @@ class TakeOver:
         )
 
     def _epoch_since(self, bill: Waybill) -> int:
-        """Returns the leader epoch in which this broker leads a partition that it has already taken
-        over. Raises StateRefused if another broker leads the partition now.
-        """
         assigned = reassignment.read(self._coordinator, bill.partition)
         now = assigned.state
         newer = assigned.topic_id == bill.topic_id and now.leader_epoch > bill.leader_epoch

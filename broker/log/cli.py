@@ -144,7 +144,6 @@ def _record_document(record: DumpedRecord) -> Mapping[str, Any]:
 
 
 def _encoded(data: bytes | None) -> Any:
-    """Returns the data as text if it is UTF-8, otherwise as {"base64": ...}."""
     if data is None:
         return None
     try:

@@ -91,9 +91,6 @@ class OffsetIndex:
         self._entries.clear()
 
     def _absolute(self, entry: Entry | None) -> tuple[int, int]:
-        """Returns the entry with its absolute offset; if `entry` is None, returns the segment's
-        start, (base offset, 0).
-        """
         return (self._base_offset, 0) if entry is None else (entry[0] + self._base_offset, entry[1])
 
 

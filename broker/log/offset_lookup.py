@@ -115,8 +115,7 @@ def _whole_batches(
     segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
 ) -> Boundary:
     """Returns a position at which a batch ends, at most `max_bytes` after `position`: the last such
-    position that the index shows. If the index shows none, reads the headers of the batches. With
-    `at_least_one`, the first batch is included even if it is larger than `max_bytes`."""
+    position that the index shows. If the index shows none, reads the headers of the batches."""
     boundary = segment.boundary_before(position + max_bytes)
     if boundary.position > position:
         return boundary

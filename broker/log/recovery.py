@@ -196,8 +196,6 @@ def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
 def _check_segment(
     segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
-    """Checks a segment and repairs its indexes. Returns the offset after the segment's last
-    record."""
     if not segment.size:
         _reset_indexes(segment)
         return segment.base_offset

@@ -182,9 +182,6 @@ class Segment:
         return Boundary(0, self.base_offset)
 
     def _check_entry(self, last_offset: int, position: int) -> BatchHeader:
-        """Returns the header of the batch to which an index entry points. Raises InvalidBatch if
-        the batch at `position` does not end with `last_offset`.
-        """
         if 0 <= position < self.size:
             header = scan.Window(self.file.descriptor, HEADER_BYTES).header(position)
             if header.last_offset == last_offset:

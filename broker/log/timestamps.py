@@ -102,8 +102,6 @@ def _largest_shown(log: PartitionLog, end: LogPosition) -> int:
 
 
 def _largest_in(segment: Segment, position: int, header: BatchHeader, log_start_offset: int) -> int:
-    """Returns the largest event time of those records of a batch that are at the log start offset
-    or above it."""
     if header.base_offset >= log_start_offset:
         return header.max_timestamp
     shown = [

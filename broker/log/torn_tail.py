@@ -95,7 +95,6 @@ def remove_files(segments: Sequence[Segment]) -> None:
 
 
 def _copy(source: int, position: int, copy: Path) -> None:
-    """Copies the bytes of the descriptor `source` from `position` on into a new, durable file."""
     descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
         at = 0

@@ -61,8 +61,6 @@ def ask_bounds(
 
 
 def _listed(answer: Answer, tp: TopicPartition, time_ms: int) -> ListedOffset | str:
-    """Returns the offset of the partition `tp` in the answer, or a sentence that says why there is
-    none."""
     if answer.error is not None:
         return str(answer.error)
     found = listed_offsets(answer.response, {tp: time_ms}).get(tp)

@@ -221,9 +221,6 @@ class Follower:
         self.log_end = end
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
-        """Returns the action that appends those fetched batches which continue the mirror's log. If
-        the first batch does not continue the log, returns another action.
-        """
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:
             is_next = header.base_offset == end and header.leader_epoch >= epoch

@@ -169,16 +169,14 @@ class Mirrors:
         )
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """Notes that a batch was appended. At the end of the turn, the log writes the batch to its
-        file."""
+        """Notes that a batch was appended."""
         self._broker.partitions.touch(replica)
         self._broker.counts.batches += 1
         self._broker.counts.messages += header.count
         self._broker.counts.appended_bytes += header.size_bytes
 
     def refused(self, replica: Replica) -> None:
-        """Notes that a log refused an append. The write at the end of the turn will report the
-        reason."""
+        """Notes that a log refused an append."""
         self._broker.partitions.touch(replica)
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:

@@ -71,7 +71,6 @@ class Missed:
 
 
 def _offsets(answer: Answer, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-    """Returns the offsets in an answer. Leaves out partitions about which it says nothing."""
     if answer.error is not None:
         return {}
     listed = listed_offsets(answer.response, times)

@@ -228,8 +228,6 @@ def _keep(
 
 
 def _no_room(made: Plan, topic: TopicMetadata, known: int = 0) -> str | None:
-    """Returns why a topic of the source has too many partitions for its mirror, which has `known`
-    partitions already; None if it has not."""
     count = len(topic.partitions)
     if count > PARTITIONS_MAX:
         return (

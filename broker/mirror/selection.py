@@ -66,13 +66,10 @@ def name_refusal(cluster: str, topic: str) -> str | None:
 
 
 def _is_matched(name: str, patterns: Sequence[re.Pattern[str]]) -> bool:
-    """Returns whether a pattern matches the topic's name, and the topic is not internal."""
     return not name.startswith(INTERNAL) and any(each.fullmatch(name) for each in patterns)
 
 
 def _mistaken_for(name: str, here: str) -> str | None:
-    """If `name` is the name of a mirror of one of this cluster's topics, or of a mirror of an
-    internal topic, returns the reason why the topic is not mirrored. Otherwise returns None."""
     cluster, _, topic = name.partition(".")
     if name.startswith(f"{here}."):
         return f"names that begin with {here}. are for mirrors of topics of {here}"

@@ -491,9 +491,6 @@ class MirrorSource:
 
 
 def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
-    """Returns the headers of the batches before the first damaged batch, and a text that says what
-    is wrong with the damaged batch. The text is empty if no batch is damaged.
-    """
     headers: list[BatchHeader] = []
     try:
         for batch in batches:

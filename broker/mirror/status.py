@@ -97,8 +97,6 @@ def _stopped(partitions: Iterable[MirrorPartition]) -> dict[str, str]:
 def _missed(
     source: MirrorSource, partitions: Iterable[MirrorPartition], plan: Plan
 ) -> dict[str, int | None]:
-    """Returns what is missed of each topic and partition that is stopped, by name. The number is
-    None if it is unknown."""
     found = {each.name: source.lag(each) for each in partitions if each.is_stopped}
     for name, tps in plan.unmirrored.items():
         counts = [source.missed.records(tp) for tp in tps]

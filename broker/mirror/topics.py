@@ -117,8 +117,6 @@ class SourceTopics:
             self._compare_name(cluster_of(answer.response))
 
     def _note_reached(self, failure: str) -> None:
-        """Notes whether the source answers. Logs when it no longer answers, and when it answers
-        again. failure: why it did not answer; empty if it did."""
         before, self.is_reachable, self.failure = self.is_reachable, not failure, failure
         if before == self.is_reachable:
             return
@@ -184,8 +182,6 @@ class SourceTopics:
         self._follow(plan)
 
     def _say(self, plan: Plan) -> None:
-        """Logs each topic that is stopped or left out. A topic is logged again only if its reason
-        has changed."""
         for name, reason in plan.stopped.items():
             if self.plan.stopped.get(name) != reason:
                 self._stops.tell((name, reason), topic=name, reason=reason)

@@ -209,9 +209,6 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """Returns how many bytes of memory to allocate: enough for the first frame of `held`, but
-        not more than a few times the number of bytes that have arrived.
-        """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed: int = LENGTH_BYTES + _LENGTH.unpack_from(held)[0]

@@ -419,8 +419,6 @@ class Loop:
         self.drop(connection, type(error).__name__)
 
     def _listen_to(self, connection: Connection) -> None:
-        """Tells epoll for which events the loop waits on this connection: bytes to receive, or room
-        to send."""
         wanted = 0 if connection.is_full or connection.is_held_back else select.EPOLLIN
         if connection.has_output:
             wanted |= select.EPOLLOUT
@@ -502,8 +500,6 @@ class Loop:
         return False
 
     def _check_idle(self) -> None:
-        """Closes connections on which nothing was sent or received for
-        `connections.max.idle.ms`."""
         oldest = self.now - self._limits.idle_ms_max / 1000
         for connection in list(self.connections.values()):
             # A connection with a request that is not answered yet is not idle. But if answers are

@@ -56,7 +56,6 @@ class Shares(Generic[Who]):
         self._left = turn_cost
 
     def __len__(self) -> int:
-        """Returns the number of waiting connections."""
         return len(self._waiting)
 
     def join(self, who: Who) -> None:

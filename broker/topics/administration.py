@@ -185,9 +185,6 @@ class Topics(Hosting):
         self.session.submit(work, marked)
 
     def _ready(self, name: str, topic_id: uuid.UUID, done: Done) -> None:
-        """Calls `done` once all partitions of a topic that are assigned to this broker are
-        served.
-        """
         if any(each.topic == name for each in self._preparing):
             self._when_ready.setdefault(topic_id, []).append(done)
         else:

@@ -121,7 +121,6 @@ class Hosting:
         return ours
 
     def _is_ours(self, topic: Topic, number: int) -> bool:
-        """Returns whether a partition is assigned to this broker."""
         info = topic.partitions.get(number)
         return info is not None and info.replicas[:1] == (self._broker_id,)
 
