@@ -69,7 +69,6 @@ class BatchReader(DataSourceReader):
 
 
 def _from(planned: Planned, offset: int) -> Planned:
-    """Returns the part of a range that begins at `offset`."""
     return replace(planned, first=max(planned.first, offset))
 
 

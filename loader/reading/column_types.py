@@ -109,9 +109,6 @@ def reverted(column: pa.Array, target: pa.DataType) -> pa.Array:
 def _each_part(
     change: Callable[[pa.Array, pa.DataType], pa.Array], column: pa.Array, target: pa.DataType
 ) -> pa.Array:
-    """Returns a column of structs, maps or lists, with its fields, values or items converted to the
-    types in `target`.
-    """
     if types.is_struct(target):
         return _struct(change, column, target)
     offsets, items = _items(column)
@@ -155,8 +152,6 @@ def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
 
 
 def _items(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """Returns the column's offsets, shifted so that they begin at zero, and the items between the
-    first and the last offset."""
     offsets = np.asarray(column.offsets)
     begin, end = int(offsets[0]), int(offsets[-1])
     return pa.array(offsets - begin), column.values.slice(begin, end - begin)

@@ -43,7 +43,6 @@ class HdfsStore(HdfsOutput):
         return HdfsWriter(self._server + target, lambda: self._client.create(target, options))
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
-        """See Store."""
         staged = f"{scratch}/{posixpath.basename(path)}.{uuid4().hex}{PARTIAL_SUFFIX}"
         writer = self.create(staged)
         writer.write(data)
@@ -57,15 +56,12 @@ class HdfsStore(HdfsOutput):
         return True
 
     def rename(self, source: str, target: str) -> bool:
-        """See Store."""
         return self._move(source, target, overwrite=False)
 
     def replace(self, source: str, target: str) -> bool:
-        """See Store."""
         return self._move(source, target, overwrite=True)
 
     def delete(self, path: str) -> None:
-        """See Store."""
         with failures("delete", self._named(path)):
             try:
                 self._client.delete(self._at(path), recursive=True)

@@ -73,7 +73,6 @@ class HdfsWriter:
         return len(data)
 
     def close(self) -> None:
-        """See StoreWriter."""
         if self._written or not self._pending:
             self._flush()
             self._end(LARGE_SYNC_S)
@@ -134,7 +133,6 @@ class HdfsWriter:
             self._file.write(data)
 
     def _end(self, within_s: float) -> None:
-        """Syncs the file if it has bytes. Then closes the file."""
         with failures("write", self._path):
             if self._pending or self._written:
                 _do(self._file.hsync, within_s)

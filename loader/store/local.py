@@ -68,7 +68,6 @@ class LocalStore(LocalOutput):
         return True
 
     def rename(self, source: str, target: str) -> bool:
-        """See Store."""
         old, new = self._root / source, self._root / target
         with failures("rename", old):
             self._make(new.parent)
@@ -81,7 +80,6 @@ class LocalStore(LocalOutput):
         return True
 
     def replace(self, source: str, target: str) -> bool:
-        """See Store."""
         old, new = self._root / source, self._root / target
         with failures("rename", old):
             self._make(new.parent)
@@ -93,7 +91,6 @@ class LocalStore(LocalOutput):
         return True
 
     def delete(self, path: str) -> None:
-        """See Store."""
         target = self._root / path
         with failures("delete", target):
             try:
@@ -105,7 +102,6 @@ class LocalStore(LocalOutput):
                 return  # another loader has already deleted the target
 
     def sync(self, paths: Sequence[str]) -> None:
-        """See Store."""
         for path in paths:
             with failures("sync", self._root / path):
                 if (self._root / path).is_dir():
@@ -182,11 +178,9 @@ class LocalWriter:
         return len(data)
 
     def close(self) -> None:
-        """See StoreWriter."""
         with failures("write", self._path):
             os.fsync(self._file.fileno())
             self._file.close()
 
     def abandon(self) -> None:
-        """See StoreWriter."""
         self._file.close()
