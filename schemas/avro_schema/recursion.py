@@ -72,9 +72,8 @@ def without_circles(avro: AvroType) -> AvroType:
 
 
 def leading_back(avro: AvroType) -> str | None:
-    """Returns the name of a field that leads back (whose type contains the field's own record), or
-    None if there is none. The schema must come from `without_circles`, which has replaced the types
-    of such fields by `Recursive`."""
+    """Returns the name of a field that leads back, or None if there is none. The schema must come
+    from `without_circles`, which has replaced the types of such fields by `Recursive`."""
     fields = (each for record in _records(avro) for each in record.fields)
     return next((each.name for each in fields if isinstance(each.type, Recursive)), None)
 

@@ -208,8 +208,6 @@ class Codec:
         return Decoded(batch, good, refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Decodes datums that are not null. First decodes all of them together, as columns, and
-        marks bad datums. Then decodes each marked datum again, alone."""
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():

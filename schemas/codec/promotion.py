@@ -127,7 +127,6 @@ def _promoted(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
 
 
 def _rounded(column: pa.Array, made: pa.Array) -> Unfit:
-    """Returns the rows in which rounding changed the number, with the reason `ROUNDED`."""
     same = pc.and_(
         pc.equal(made.cast(column.type, safe=False), column),
         # a larger number would overflow in the cast above

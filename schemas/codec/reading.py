@@ -282,7 +282,6 @@ def _map(avro: Map, arrow: pa.MapType) -> Reader:
 
 
 def _settle(cursor: Cursor, located: Located) -> None:
-    """Marks a row of `cursor` as bad if one of its items is bad."""
     wrong = np.zeros(len(cursor), bool)
     wrong[located.rows[located.cursor.bad]] = True
     cursor.fail(wrong)

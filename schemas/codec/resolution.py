@@ -177,8 +177,6 @@ def _map(writer: Map, reader: Map, path: str, budget: Budget) -> Step:
 
 
 def _bounds(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, Any]:
-    """Returns the column's Arrow offsets, reduced so that the first offset is zero, and the row of
-    each item."""
     offsets = np.asarray(column.offsets)
     return pa.array(offsets - offsets[0]), np.repeat(np.arange(len(column)), np.diff(offsets))
 

@@ -100,9 +100,6 @@ class Rows:
         }
 
     def _columns(self, rows: dict[int, Row], faults: Faults) -> list[pa.Array]:
-        """Returns Arrow columns of `rows`, which has the index and the values of each row. If Arrow
-        cannot represent a row, adds the index and the reason to `faults`, and leaves the row
-        out."""
         try:
             return [_array(rows, field) for field in self._schema]
         except (pa.ArrowInvalid, OverflowError):

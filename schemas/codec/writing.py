@@ -94,7 +94,6 @@ def writer_of(avro: AvroType) -> Writer:
 
 
 def _numbers(values: Ints) -> pa.BinaryArray:
-    """Returns each number as a zigzag varint."""
     return _varints(((values << 1) ^ (values >> 63)).view(np.uint64))
 
 
@@ -116,7 +115,6 @@ def _varints(rest: Words) -> pa.BinaryArray:
 
 
 def _of_one_size(data: Any, size: int) -> pa.BinaryArray:
-    """Returns the bytes `data` as an array whose values have `size` bytes each."""
     rows = data.nbytes // size
     offsets = np.arange(0, (rows + 1) * size, size, dtype=np.int32)
     return _binary(offsets, pa.py_buffer(data))

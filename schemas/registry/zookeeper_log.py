@@ -92,7 +92,6 @@ def _nobody() -> None:
 
 
 def _answer(pending: Any) -> Any:
-    """Returns ZooKeeper's answer to one request. Raises `NoNodeError`, `Unreachable`."""
     try:
         return pending.get(timeout=ANSWER_WITHIN_S)
     except NoNodeError:

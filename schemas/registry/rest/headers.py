@@ -68,8 +68,6 @@ def _media_range(text: str) -> tuple[str, float]:
 
 
 def _quality(kind: str, ranges: list[tuple[str, float]]) -> float:
-    """Returns the quality (`q`) of the media range that matches the type most closely, or 0 if no
-    range matches."""
     for wanted in (kind, "application/*", "*/*"):
         for named, quality in ranges:
             if named == wanted:
