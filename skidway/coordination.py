@@ -320,7 +320,6 @@ class _BoundedResult(AsyncResult):  # type: ignore[misc]
         self._within_s = within_s
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Returns the result. Raises KazooTimeoutError if the result does not come in time."""
         return super().get(block, self._within_s if timeout is None else timeout)
 
 
@@ -332,13 +331,10 @@ class _BoundedHandler(SequentialThreadingHandler):  # type: ignore[misc]
         self._within_s = within_s
 
     def async_result(self) -> _BoundedResult:
-        """Returns the object that will receive the result of one request."""
         return _BoundedResult(self, self._within_s)
 
 
 def _end(client: Any) -> bool:
-    """Ends a session, and waits at most `CLOSE_WITHIN_S` for the end. Returns whether the wait was
-    long enough."""
     ending = threading.Thread(target=_stop, args=(client,), name="zookeeper-close", daemon=True)
     ending.start()
     ending.join(CLOSE_WITHIN_S)

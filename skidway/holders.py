@@ -27,11 +27,9 @@ class Holders(Generic[Who]):
         self._addresses: dict[Who, str] = {}
 
     def __len__(self) -> int:
-        """Returns the number of holders."""
         return len(self._addresses)
 
     def __contains__(self, who: Who) -> bool:
-        """Returns whether `who` holds anything."""
         return who in self._addresses
 
     def hold(self, who: Who, address: str, amount: int, *, anew: bool = False) -> None:

@@ -193,7 +193,6 @@ def _runner() -> tuple[str, ...]:
 
 
 def _unit() -> str:
-    """Returns the systemd service in whose control group this process is; "" if there is none."""
     try:
         lines = _CGROUP.read_text().splitlines()
     except OSError:

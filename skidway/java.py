@@ -194,7 +194,6 @@ def _write_script(command: Path, content: bytes) -> None:
 
 
 def _user_cache(environ: Mapping[str, str]) -> Path | None:
-    """Returns the user's cache directory, or None if the environment does not say where it is."""
     if chosen := environ.get("XDG_CACHE_HOME"):
         return Path(chosen) / "skidway"
     home = environ.get("HOME")

@@ -66,7 +66,6 @@ class TelemetryServer:
         allowed_hosts: Sequence[str] = (),
         host_name: str | None = None,
     ) -> None:
-        """allowed_hosts, host_name: the program's settings of these names."""
         self._host, self._port = host_and_port(listen)
         self._health = health
         self._hosts = AllowedHosts(allowed_hosts, host_name)

@@ -100,5 +100,4 @@ def way(path: str) -> Iterator[Way]:
 
 
 def _names(path: str) -> list[str]:
-    """Returns the names of a path, the last one first."""
     return [name for name in reversed(path.split("/")) if name not in ("", ".")]

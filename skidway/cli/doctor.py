@@ -50,8 +50,6 @@ def render(findings: list[Finding]) -> str:
 
 
 def _sum(findings: list[Finding]) -> str:
-    """Returns the summary: the programs that can run here, and the programs that were not checked
-    because they are not installed."""
     parts = [finding for finding in findings if finding.name.startswith(PART)]
     absent = [each.name.removeprefix(PART) for each in parts if each.verdict != "good"]
     if not absent:

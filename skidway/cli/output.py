@@ -133,7 +133,6 @@ def _cell(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """Returns the text with an escape for each control character."""
     if text.isprintable():
         return text
     return "".join(x if x.isprintable() else ascii(x)[1:-1] for x in text)

@@ -150,8 +150,6 @@ def _create(args: argparse.Namespace) -> int:
 
 
 def _wait_until_known(client: Client, topic: str, partitions: int) -> None:
-    """Waits until the next command finds the topic with these partitions at each broker. Prints
-    which brokers still do not list them."""
     for broker in wait_until_known(client, topic, partitions, client.pause):
         where = f"broker {broker.id} ({broker.address})"
         sys.stderr.write(f"skidway topics: {where} does not list the change to {topic} yet\n")
@@ -179,7 +177,6 @@ def _delete(args: argparse.Namespace) -> int:
 
 
 def _missing(client: Client, names: list[str]) -> Results:
-    """Returns an error for each topic in `names` that does not exist."""
     topics, code = client.metadata(names).topics, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return {
         name: KafkaError(code, f"there is no topic {name}")
@@ -311,8 +308,6 @@ def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
 
 
 def _sizes(client: Client) -> dict[tuple[int, TopicPartition], tuple[int, str]] | None:
-    """Returns, for each pair (broker id, partition), the partition's size in bytes and its log
-    directory. Returns None if a broker does not answer, or cannot describe its log directories."""
     found = {}
     for broker in client.metadata(()).brokers.values():
         try:

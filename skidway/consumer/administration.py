@@ -212,7 +212,6 @@ class Groups:
         return {name: len(topic.partitions) for name, topic in found.items()}
 
     def _bounds(self, topics: Sequence[str]) -> dict[TopicPartition, tuple[int, int]]:
-        """Returns log start and end of every partition of these topics that the cluster has."""
         counts = self._counts(topics)
         tps = [TopicPartition(name, p) for name, count in counts.items() for p in range(count)]
         if not tps:

@@ -27,14 +27,12 @@ class Lease:
         self.until = float("-inf")
 
     def proven(self, asked_at: float) -> None:
-        """Extends the lease (the time for which the registration is certain to exist). Called when
-        ZooKeeper's answer to a request shows that the registration existed. `asked_at` is the time
-        when the request was sent."""
+        """Extends the lease. Called when ZooKeeper's answer to a request shows that the
+        registration existed. `asked_at` is the time when the request was sent."""
         self.until = max(self.until, asked_at + _BELIEVED * self._timeout_s)
 
     def end(self) -> None:
-        """Ends the lease (the time for which the registration is certain to exist), because the
-        registration is gone."""
+        """Ends the lease, because the registration is gone."""
         self.until = float("-inf")
 
     def holds(self, now: float) -> bool:
@@ -45,6 +43,5 @@ class Lease:
     @property
     def renew_at(self) -> float:
         """Returns the time at which to send the next request to ZooKeeper. This is early enough
-        that the answer extends the lease (the time for which the registration is certain to exist)
-        before the lease ends."""
+        that the answer extends the lease before the lease ends."""
         return self.until - _RENEWED * self._timeout_s

@@ -145,9 +145,7 @@ class StreamReader:
         self._share.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases all partitions, one after the other. If ZooKeeper stops answering, this method
-        ends early. ZooKeeper then removes the remaining owner nodes when the session ends.
-        """
+        """Releases all partitions, one after the other."""
         self._share.leave()
 
     def close(self) -> None:

@@ -59,7 +59,6 @@ class AtMost:
         self._media_type = media_type
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
         first = await receive()
         try:
             async with self._places.turn(scope, receive) as end:
@@ -128,8 +127,6 @@ class Places:
 
 
 async def _until_left(turn: asyncio.Future[None], receive: Receive) -> None:
-    """Returns when `turn` is done, or when the client has left."""
-
     async def left() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
@@ -158,7 +155,6 @@ class WholeBody:
         self._bounds = ReachedBounds()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
         body = bytearray()
         try:
             await self._fill(body, scope, receive)
@@ -203,7 +199,6 @@ def _whole(body: bytearray) -> Message:
 
 
 def _after(first: Message, receive: Receive) -> Receive:
-    """Returns a function that receives `first`, and then what comes after it."""
     given = False
 
     async def again() -> Message:

@@ -90,23 +90,19 @@ class Protocol(H11Protocol):
         self._expect_head(HEAD_WITHIN_S)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio."""
         self._expect_no_head()
         self.config.waiting.release(self)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio."""
         super().data_received(data)
         self._note()
 
     def pause_writing(self) -> None:
-        """See asyncio."""
         super().pause_writing()
         self._note()
 
     def resume_writing(self) -> None:
-        """See asyncio."""
         super().resume_writing()
         self._note()
 
@@ -210,7 +206,6 @@ class Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """See uvicorn."""
         yield
 
 

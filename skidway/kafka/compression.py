@@ -100,9 +100,6 @@ def decompress(
 
 
 def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
-    """Decompresses Zstandard frames. If the first frame states a plausible size of its content,
-    decompresses into a buffer of exactly this size. If there is no such size, or if the size is
-    wrong, calls `_decompress_reserved`, which needs no size."""
     size = _zstd_content_size(data)
     if size is not None and size <= min(limit_bytes, _BELIEVED_RATIO_MAX * len(data)):
         buffer = bytearray(size)

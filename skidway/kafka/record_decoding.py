@@ -193,8 +193,6 @@ def _origins_at(payload: Readable, at: Int64s) -> tuple[Int64s, Bools]:
 
 
 def _read_headers(payload: Readable, at: int, end: int) -> origin.Origin | None:
-    """Reads a record's headers one by one. Returns the last valid origin, or None if the record has
-    no valid origin."""
     found = None
     for key, value in headers_in(payload, at, end):
         if key == origin.ORIGIN_HEADER and value is not None:

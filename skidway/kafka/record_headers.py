@@ -97,7 +97,6 @@ def _value_of(payload: bytes, at: int, end: int, head: bytes, key: bytes) -> byt
 
 
 def _varint(payload: Readable, at: int, end: int) -> tuple[int, int]:
-    """Returns one zigzag varint, and the position after it."""
     number = 0
     for shift in range(0, 7 * VARINT_BYTES_MAX, 7):
         if at >= end:

@@ -145,11 +145,9 @@ class _Output:
         return memoryview(self._buffer)[at:end]
 
     def drop(self, size: int) -> None:
-        """Removes the last `size` bytes of the records."""
         self._used -= size
 
     def payload(self) -> memoryview:
-        """Returns all records so far."""
         return memoryview(self._buffer)[: self._used]
 
 
@@ -158,7 +156,6 @@ def _room(buffer: bytearray, size: int) -> memoryview:
 
 
 def _whole_headers(raws: Sequence[memoryview]) -> int:
-    """Returns the number of batches before the first batch that is shorter than a header."""
     return next(index for index, raw in enumerate(raws) if len(raw) < HEADER_BYTES)
 
 
@@ -179,8 +176,6 @@ def _sound_headers(headers: Headers, packed_sizes: Int64s) -> Bools:
 
 
 def _follows(headers: Headers) -> Bools:
-    """Returns for each batch whether it begins at the offset at which the previous batch ends. For
-    the first batch the result is True."""
     base = headers["base_offset"].astype(np.int64)
     follows = np.ones(len(headers), np.bool_)
     follows[1:] = base[1:] == base[:-1] + headers["last_offset_delta"][:-1] + 1
@@ -328,5 +323,4 @@ def _as_run(headers: Headers, payload: memoryview, sizes: Int64s) -> UnpackedRun
 
 
 def _first_false(sound: Bools) -> int:
-    """Returns the number of true values before the first false value."""
     return len(sound) if sound.all() else int(sound.argmin())

@@ -125,8 +125,8 @@ class PendingBatch:
         ]
 
     def failed(self, error: Exception) -> list[Sending]:
-        """Notes that the batch will not be delivered. Returns the sendings (calls of `send`) whose
-        messages are now all delivered or failed.
+        """Notes that the batch will not be delivered. Returns the sendings whose messages are now
+        all delivered or failed.
         """
         return [run.sending for run in self._runs if run.sending.failed(run.length, error)]
 

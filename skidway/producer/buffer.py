@@ -132,20 +132,16 @@ class Buffer:
             return list(self._accumulator.take(self._clock.monotonic(), everything=everything))
 
     def next_deadline(self) -> float:
-        """See `sender.Batches`."""
         with self._changed:
             return self._accumulator.next_deadline()
 
     def delivered(self, batch: PendingBatch, base_offset: int) -> None:
-        """See `sender.Batches`."""
         self._finished(batch, batch.delivered(base_offset))
 
     def failed(self, batch: PendingBatch, error: Exception) -> None:
-        """See `sender.Batches`."""
         self._finished(batch, batch.failed(error))
 
     def died(self, error: BaseException) -> None:
-        """See `sender.Batches`."""
         self.close(error)
         self.abandon(f"the producer has ended: {error}")
 

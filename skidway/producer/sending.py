@@ -34,8 +34,7 @@ class _Piece(NamedTuple):
     timestamps: Sequence[int]
 
     def metadata(self, index: int) -> RecordMetadata:
-        """Returns the metadata of a message. `index` is 0 for the first message of the piece
-        (consecutive messages in one batch)."""
+        """Returns the metadata of a message. `index` is 0 for the first message of the piece."""
         offset = self.base_offset + index if self.base_offset >= 0 else -1
         return RecordMetadata(self.tp.topic, self.tp.partition, offset, self.timestamps[index])
 
@@ -121,8 +120,6 @@ class Sending:
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
-        """Subtracts `count` from the number of messages without an outcome. If `count` is None,
-        sets this number to 0. Returns True if this call has changed the number to 0."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone

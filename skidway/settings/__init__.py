@@ -114,8 +114,6 @@ def path_of(
 
 
 def _where(path: Path | None, program: str | None, directory: Path) -> str:
-    """Returns the words for the source of the settings in error messages: the path of the file, or
-    "the settings" if there is no file."""
     if path is not None:
         return str(path)
     if program is None:

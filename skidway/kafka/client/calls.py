@@ -102,7 +102,6 @@ class FetchCall:
         return ApiKey.FETCH
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
-        """Returns the request in one piece: length, header and body."""
         return [fetch_request.write_request(correlation_id, client_id, version, self.request)]
 
     def read(self, body: memoryview, version: int) -> fetch_response.FetchAnswer:

@@ -184,8 +184,6 @@ class Dispatch:
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """Returns the outboxes that have undelivered batches, a producer id and a leader to which a
-        request can be sent. Groups the outboxes by the address of the leader."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
         for tp in self._active:
@@ -198,9 +196,6 @@ class Dispatch:
         return places
 
     def _has_identity(self, outbox: Outbox) -> bool:
-        """If the partition needs a newer producer id, assigns the newest known id to it. Returns
-        whether the partition now has the id that it needs.
-        """
         if not outbox.wants_identity:
             return True
         if self._identity is None or self._identity.generation < outbox.generation_wanted:

@@ -64,7 +64,6 @@ class IllegalNames:
 
 
 def _fresh(illegal: Iterable[str], named: set[str]) -> list[str]:
-    """Returns the names that are to be logged now, and adds them to those that were logged."""
     fresh = [name for name in dict.fromkeys(illegal) if name not in named]
     fresh = fresh[: NAMED_MAX - len(named)]
     named.update(fresh)

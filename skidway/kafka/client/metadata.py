@@ -147,7 +147,6 @@ class Metadata:
         self._due_at = now + self._backoff.next_s()
 
     def _is_complete(self) -> bool:
-        """Returns whether every wanted topic exists, and all its partitions have leaders."""
         for name in self._topics:
             topic = self.cluster.topics.get(name)
             if topic is None or topic.error is not ErrorCode.NONE:

@@ -217,8 +217,6 @@ class Network:
         self._paused.append(found)
 
     def _go_on(self) -> None:
-        """Receives the responses that waited, in the order in which they began, while there is
-        room."""
         while self._paused and self._session.may_receive(self._paused[0].link):
             found = self._paused.popleft()
             found.is_paused = False

@@ -116,8 +116,8 @@ class OutboxEntry:
         self.attempts = 0
 
     def start_again(self) -> None:
-        """Resets the batch's header, state and offset, because they belong to the previous identity
-        (producer id and epoch)."""
+        """Resets the batch's header, state and offset, because they belong to the previous
+        identity."""
         self.header, self.state, self.base_offset = None, BatchState.UNSENT, -1
 
 
@@ -191,8 +191,7 @@ class Outbox:
         (self._doomed if self._doomed else self._queue).append(entry)
 
     def identify(self, identity: Identity) -> None:
-        """Sets an identity (producer id and epoch) that this partition has not had yet. Its
-        sequences begin at 0."""
+        """Sets an identity that this partition has not had yet. Its sequences begin at 0."""
         assert identity.generation >= self.generation_wanted, "an identity is used once"
         self._identity = identity
         self._sequence, self._is_known = 0, False

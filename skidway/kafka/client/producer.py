@@ -161,9 +161,6 @@ class Producer:
         self._requests.clear()
 
     def _patience_s(self, until: float) -> float:
-        """Returns for how many seconds to wait for the network: until the next retry or request is
-        due, but at most until `until`.
-        """
         now = self._clock.monotonic()
         times = [self._dispatch.next_deadline(now), self._client.picture.next_deadline]
         if self._dispatch.is_stalled:
@@ -200,8 +197,6 @@ class Producer:
         self._take_identity(now)
 
     def _is_another(self, topic: str) -> bool:
-        """Returns whether the topic is bound to an id, and the cluster's topic of this name has
-        another id."""
         bound, found = self._topic_ids.get(topic), self._client.picture.topic_id(topic)
         return bound is not None and found not in ("", bound)
 

@@ -166,8 +166,7 @@ class ClientSession:
 
     def usable(self, address: Address, channel: Channel, now: float) -> bool:
         """Returns whether a call may be submitted now. Returns False during the wait after a
-        failure of this link (address and channel), and while the link has `CALLS_PER_LINK_MAX` open
-        calls.
+        failure of this link, and while the link has `CALLS_PER_LINK_MAX` open calls.
         """
         link = self._links.get(LinkKey(address, channel))
         if link is None:
@@ -224,19 +223,19 @@ class ClientSession:
     # methods that only the driver calls
 
     def dials(self) -> list[Link]:
-        """Returns the links (address and channel) that need a socket now. The caller must call
-        `opened` or `failed` for each of these links."""
+        """Returns the links that need a socket now. The caller must call `opened` or `failed` for
+        each of these links."""
         found, self._dials = self._dials, []
         return found
 
     def hangups(self) -> list[Link]:
-        """Returns the links (address and channel) whose connection has ended since the last call.
-        The caller must close their sockets."""
+        """Returns the links whose connection has ended since the last call. The caller must close
+        their sockets."""
         found, self._hangups = self._hangups, []
         return found
 
     def writers(self) -> list[Link]:
-        """Returns the links (address and channel) that have bytes to send."""
+        """Returns the links that have bytes to send."""
         return [
             link
             for link in self._links.values()
