@@ -55,7 +55,6 @@ class _Place(NamedTuple):
         return self.host.get("inventory_hostname") == name or not is_loopback(listens)
 
     def address_for(self, name: str) -> str:
-        """Returns the address at which the host of this name scrapes the program."""
         listens = self.listener.rpartition(":")[0].strip("[]")
         if self.host.get("inventory_hostname") != name:
             return reached_at(self.host, self.port)

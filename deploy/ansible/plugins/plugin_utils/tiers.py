@@ -53,7 +53,6 @@ def _topics_to_load(clusters: Clusters, cluster: str, published: Collection[str]
 
 
 def _published(clusters: Clusters, agents: Iterable[HostVars]) -> set[str]:
-    """Returns the clusters to which the agents publish."""
     return {cluster_of(agent, clusters) for agent in agents}
 
 
