@@ -197,8 +197,6 @@ class Site:
 
     @contextlib.contextmanager
     def _directory(self, who: str) -> Iterator[tuple[Path, str]]:
-        """Makes a topic, and a directory whose subdirectory `logs` has a file of two records.
-        Yields the directory and the topic's name. Deletes the directory at the end of the block."""
         topic = f"bench-{who}-{time.time_ns()}"
         create(self.address, topic)
         with tempfile.TemporaryDirectory(dir=self.folder, prefix=f"{who}-") as name:
@@ -216,8 +214,6 @@ class Site:
         return Run(begun, self.case.records / (ended - begun))
 
     def _cpu_when(self, program: Program, topic: str, records: int) -> float:
-        """Waits until the topic has `records` records. Returns the program's CPU seconds until
-        then."""
         partition = TopicPartition(topic, 0)
         deadline = time.monotonic() + WITHIN_S
         with Client(self.address) as client:

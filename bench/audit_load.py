@@ -356,8 +356,6 @@ def _folder() -> Iterator[Path]:
 
 @contextmanager
 def _fleet(hosts: int, topics: int, faulty: int) -> Iterator[Iterator[Second]]:
-    """Runs the simulated hosts in another process inside the block, and yields their messages,
-    second by second."""
     command = [sys.executable, "-m", "bench.audit_fleet", *map(str, (hosts, topics, faulty))]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

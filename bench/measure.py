@@ -131,7 +131,6 @@ class SidesTable:
         return _name(self.title)
 
     def add(self, row: SidesRow) -> None:
-        """Adds a row, and prints it at once."""
         self.rows.append(row)
         print(self._line(row), flush=True)
 

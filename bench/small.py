@@ -213,8 +213,6 @@ def _loads(load: Callable[[], float], family: Family) -> Costs:
 
 
 def _alone(folder: Path, command: Sequence[str], given: str, costs: Costs) -> None:
-    """Runs a program until it ends, with the text `given` on its standard input. Adds to `costs`
-    the CPU time that the program used, and how long it ran."""
     begin = time.perf_counter()
     with program(command, folder) as family:
         assert family.process.stdin is not None

@@ -91,8 +91,6 @@ def _kafka(folder: Path) -> Found:
 
 
 def _stock(address: str) -> Found:
-    """Measures a system that speaks Kafka's protocol, with librdkafka: sends batches of 1 to one
-    topic and batches of 50 to a second topic, then reads the second topic."""
     found: Found = {}
     for phase, batch in ((ONE, 1), (FIFTY, 50)):
         topic = f"paper-{batch}"
@@ -140,7 +138,6 @@ def _figures() -> dict[str, Callable[[Series], float]]:
 
 
 def _keep(found: dict[str, Found]) -> None:
-    """Writes every point of every run to a CSV file."""
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / "paper-series.csv").open("w", newline="") as out:
         writer = csv.writer(out)
