@@ -14,8 +14,8 @@ Reading order:
   types of a schema readers ignore; `advice`: what changed, edits that make a schema compatible, and
   what readers make of it
 - `inference`: proposes a schema for log lines for which there is no schema yet
-- `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic; `sightings`:
-  which schema ids occur in the newest records of topics; `topic_reading`: reads ranges of topics
+- `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic;
+  `topic_reading`: reads ranges of topics
 - `registry`: the registry service, on ZooKeeper; `cli`: the commands `skidway registry ...` and
   `skidway schemas ...`; `commands`: the subcommands of `skidway schemas`; `consuming`: the commands
   that decode records with their schemas and print them
