@@ -9,15 +9,13 @@ Reading order:
   encoding of Skidway's audit messages, which needs no registry)
 - `codec`: Arrow columns <-> Avro datums; `datum` and `strict` read and check a single datum;
   `bounds`: limits on the memory that a datum can make its reader allocate
-- `client`: the client of a registry (ours or Confluent's); `second_opinion`: whether Apache's
-  Python library accepts a schema
-- `compatibility`: whether a schema is compatible with earlier ones; `advice`: edits that make it
-  compatible; `differences`: what changed between two schemas; `logical_types`: which logical types
-  of a schema readers ignore
+- `client`: the client of a registry (ours or Confluent's)
+- `compatibility`: whether a schema is compatible with earlier ones; `logical_types`: which logical
+  types of a schema readers ignore; `advice`: what changed, edits that make a schema compatible, and
+  what readers make of it
 - `inference`: proposes a schema for log lines for which there is no schema yet
-- `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic; `sightings`:
-  which schema ids occur in the newest records of topics; `topic_reading`: reads ranges of topics
-  for `dump` and `sightings`
+- `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic;
+  `topic_reading`: reads ranges of topics
 - `registry`: the registry service, on ZooKeeper; `cli`: the commands `skidway registry ...` and
   `skidway schemas ...`; `commands`: the subcommands of `skidway schemas`; `consuming`: the commands
   that decode records with their schemas and print them

@@ -1,19 +1,17 @@
-"""Gives advice on an incompatible schema: where the schema is incompatible, which levels of
-compatibility would allow the schema, and which edits make it compatible.
+"""Says what there is to know of a schema that is to follow earlier versions: what changed, why it
+is not compatible, which schema would be, and what readers make of it. `advise` is the entry; the
+commands `skidway schemas check`, `register` and `diff` print what it returns.
 
-- `draft`: a schema that is being edited, and readable names for the paths of its types and fields
-- `edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema
-  comes first. `edit`: one edit; `backward`, `forward`: the edits for each direction of
-  compatibility; `pieces`: types and defaults from which edits are built
-- `repair`: tries edits until the checker accepts the result
-- `report`: `advise`, which puts the advice together for people
+- `advice`: `advise`, its result, and the sentences; asks Apache's Python library, too
+- `differences`: what changed between two schemas
+- `repair`: edits an incompatible schema until it is compatible; `draft`: a schema that is edited
 
-This package does no I/O. Before the package suggests a schema, it parses the schema's text and
-checks the schema with `compatibility.check`. This check uses the same earlier versions and the same
-level as the check of the author's schema.
+This package does no I/O. Whether a schema is compatible, only `compatibility.check` says: of the
+author's schema, and of each schema that this package suggests.
 """
 
+from skidway.schemas.advice.advice import Advice, Fault, advise
+from skidway.schemas.advice.differences import Difference
 from skidway.schemas.advice.repair import Suggestion
-from skidway.schemas.advice.report import Advice, Fault, advise
 
-__all__ = ["Advice", "Fault", "Suggestion", "advise"]
+__all__ = ["Advice", "Difference", "Fault", "Suggestion", "advise"]

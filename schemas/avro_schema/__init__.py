@@ -38,6 +38,7 @@ from skidway.schemas.avro_schema.model import (
     logical_type,
     named_types,
     namespace_of,
+    type_name,
 )
 from skidway.schemas.avro_schema.names import candidates, has_name
 from skidway.schemas.avro_schema.parser import (
@@ -76,5 +77,6 @@ __all__ = [
     "named_types",
     "namespace_of",
     "parse",
+    "type_name",
     "without_circles",
 ]

@@ -169,6 +169,21 @@ def logical_type(avro: AvroType) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def type_name(avro: AvroType) -> str:
+    """Returns a short name for a type, such as `int`, `enum n.Level`, `array of string` or `null or
+    long`. The logical type of a type other than array or map follows in parentheses, as in `fixed
+    n.Price (decimal)`."""
+    if isinstance(avro, Union):
+        return " or ".join(map(type_name, avro.branches)) or "union of nothing"
+    if isinstance(avro, Array):
+        return f"array of {type_name(avro.items)}"
+    if isinstance(avro, Map):
+        return f"map of {type_name(avro.values)}"
+    name = f"{avro.kind} {avro.name}" if isinstance(avro, Named) else avro.kind
+    logical = logical_type(avro)
+    return name if logical is None else f"{name} ({logical})"
+
+
 def named_types(avro: AvroType, known: Container[str] = ()) -> dict[str, Named]:
     """Returns every record, enum and fixed of the schema by its full name, in the order of
     declaration. Leaves out those whose names are in `known`, and does not search inside them."""

@@ -6,8 +6,7 @@ Reading order:
 - `arguments`: the arguments that several verbs share
 - `browse`: the verbs list, versions and get
 - `evolve`: the verbs register and check
-- `verdict`: the reasons why a schema is incompatible, and advice
-- `notes`: what readers make of a schema that may be registered
+- `verdict`: the registry's verdict on a schema, and Skidway's advice
 - `configuration`: the verbs level and mode
 - `compare`: the verbs diff and infer
 - `who_uses`: the verb who-uses

@@ -14,13 +14,14 @@ from typing import Any, BinaryIO
 from skidway.cli.options import add_json_option
 from skidway.cli.output import print_json, render_table
 from skidway.errors import UsageError
+from skidway.schemas.advice import advise
 from skidway.schemas.avro_schema import AvroType, parse
 from skidway.schemas.client import Registered, RegistryAdministration
 from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.commands.arguments import add_subject, checked_text, references
 from skidway.schemas.commands.connection import add_verb, connect
-from skidway.schemas.compatibility import incompatibilities
-from skidway.schemas.differences import differences
+from skidway.schemas.commands.verdict import compatible_under
+from skidway.schemas.compatibility import Level
 from skidway.schemas.inference import Format, Inference, infer, read_lines
 
 
@@ -100,23 +101,19 @@ def _diff_files(args: argparse.Namespace) -> int:
 def _show(
     args: argparse.Namespace, title: str, named: dict[str, Any], before: AvroType, new: AvroType
 ) -> None:
-    found = differences(before, new)
-    forth, back = not incompatibilities(new, before), not incompatibilities(before, new)
+    advice = advise([(1, before)], new, Level.NONE)
+    # a transitive level also asks for the versions that are not compared here
+    levels = [each.value for each in advice.allowed_by if not each.is_transitive]
     if args.json:
-        rows = [{**asdict(each), "change": each.change.value} for each in found]
-        print_json(
-            {
-                **named, "differences": rows, "new_reads_old": forth, "old_reads_new": back,
-            }
-        )  # fmt: skip
+        rows = [asdict(each) for each in advice.differences]
+        print_json({**named, "differences": rows, "allowed_by": levels})
         return
     print(title)
-    for each in found:
+    for each in advice.differences:
         print(f"  {each}")
-    if not found:
+    if not advice.differences:
         print("  no difference")
-    print(f"the new one reads what the old one wrote: {_yes(forth)}")
-    print(f"the old one reads what the new one writes: {_yes(back)}")
+    print(compatible_under(levels))
 
 
 def _infer(args: argparse.Namespace) -> int:
@@ -176,7 +173,3 @@ def _before(client: RegistryAdministration, newest: Registered) -> int:
             f"{newest.subject} has no version before {newest.version}: name one with --from."
         )
     return earlier[-1]
-
-
-def _yes(value: bool) -> str:
-    return "yes" if value else "no"

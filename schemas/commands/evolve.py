@@ -20,11 +20,11 @@ from skidway.schemas.commands.arguments import (
     version_number,
 )
 from skidway.schemas.commands.connection import add_verb, connect
-from skidway.schemas.commands.notes import compared, say_notes
-from skidway.schemas.commands.verdict import Asked, Verdict, local_verdict, verdict
+from skidway.schemas.commands.verdict import Asked, Verdict, local_verdict, notes, verdict
 from skidway.schemas.compatibility import Level
 
 INCOMPATIBLE = 409
+NOTES_MAX = 20
 
 
 def register(verbs: Any) -> None:
@@ -72,20 +72,18 @@ def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
         return why
     found = client.lookup(asked.subject, asked.text, asked.takes)
     version = None if found is None else found.version
-    say_notes(asked)
     return Verdict(
         True,
         {"subject": asked.subject, "version": version, "id": schema_id},
         f"{asked.subject} version {version} has id {schema_id}\n",
+        notes(client, asked),
     )
 
 
 def _would_register(client: RegistryAdministration, asked: Asked) -> Verdict:
     found = client.lookup(asked.subject, asked.text, asked.takes)
     if found is None:
-        made = verdict(client, asked, None)
-        say_notes(asked, compared(client, asked, None))
-        return made
+        return verdict(client, asked, None)
     return Verdict(
         True,
         {"subject": asked.subject, "version": found.version, "id": found.id},
@@ -103,9 +101,7 @@ def _check(args: argparse.Namespace) -> int:
     def check(each: Asked) -> Verdict:
         if not args.new_subject:
             _check_known(client, each.subject)
-        found = verdict(client, each, version)
-        say_notes(each, compared(client, each, version))
-        return found
+        return verdict(client, each, version)
 
     return _every(args, asked, check)
 
@@ -115,11 +111,8 @@ def _check_files(args: argparse.Namespace) -> int:
         raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
     old, (new,) = checked_text(args.against), args.names
     text = checked_text(new)
-    asked = Asked(new, text, ())
-    types = parse(old), parse(text)
-    found = local_verdict(args.against, *types, Level(args.level))
-    say_notes(asked, types)
-    return _every(args, [asked], lambda _: found)
+    found = local_verdict(args.against, parse(old), parse(text), Level(args.level))
+    return _every(args, [Asked(new, text, ())], lambda _: found)
 
 
 def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], Verdict]) -> int:
@@ -130,6 +123,7 @@ def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], 
     try:
         for each in asked:
             found.append(_one_of_several(each, act) if args.by_name else act(each))
+            _say_notes(each.subject, found[-1].notes)
             if not args.json:
                 sys.stdout.write(found[-1].text)
     finally:
@@ -150,6 +144,13 @@ def _one_of_several(asked: Asked, act: Callable[[Asked], Verdict]) -> Verdict:
     except SkidwayError as error:
         document = {"subject": asked.subject, "error": str(error)}
         return Verdict(False, document, f"{asked.subject}: {error}\n")
+
+
+def _say_notes(subject: str, notes: tuple[str, ...]) -> None:
+    for line in notes[:NOTES_MAX]:
+        print(f"{subject}: {line}", file=sys.stderr)
+    if len(notes) > NOTES_MAX:
+        print(f"{subject}: and {len(notes) - NOTES_MAX} more", file=sys.stderr)
 
 
 def _schemas(args: argparse.Namespace) -> list[Asked]:

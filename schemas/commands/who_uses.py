@@ -1,21 +1,36 @@
 """`skidway schemas who-uses`: shows which subjects have a schema, which schemas reference this
 schema, and which agents have written with this schema, as far as the newest records of the topics
-show it."""
+show it.
+
+The 5 bytes before a key or a value say with which schema the key or value was written. A record of
+one of our agents also says which agent wrote it. So an id that is found here is in use. An id that
+is not found may be in use, too, for example by a program that has written nothing lately.
+"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from skidway.cli.output import print_json, print_rows
 from skidway.errors import UsageError
-from skidway.kafka.client import Client
+from skidway.kafka.client import EARLIEST, LATEST, Client
+from skidway.kafka.columns import DecodedRecords
 from skidway.kafka.types import TopicPartition
+from skidway.schemas import wire
 from skidway.schemas.client import RegistryAdministration
 from skidway.schemas.commands.connection import add_verb, connect
+from skidway.schemas.topic_reading import Range, read_ranges
 
 RECORDS = 1000
+AGENTS_MAX: Final = 1000
+"""When a row has at least this many agents, no further agents are added to it. So the row may lack
+some agents that write to the topic."""
 COLUMNS = ["topic", "part", "id", "records", "partitions", "newest", "agents"]
 
 
@@ -95,37 +110,80 @@ def _topics(
         if args.topic:
             raise UsageError("--topic needs --bootstrap-server.")
         return [], None
-    from skidway.schemas.sightings import look
-
+    rows: dict[_Key, _Row] = {}
+    records = 0
     with Client(args.bootstrap_server) as cluster:
-        partitions = _partitions(cluster, args.topic)
-        seen = look(cluster, partitions, args.records)
-    found = [each for each in seen.found.values() if each.id in ids]
-    rows: dict[tuple[str, str, int], dict[str, Any]] = {}
-    for each in found:
-        key = (each.tp.topic, each.part, each.id)
-        row = rows.setdefault(key, dict(zip(COLUMNS, (*key, 0, [], 0, set()), strict=True)))
-        row["records"] += each.records
-        row["partitions"].append(each.tp.partition)
-        row["newest"] = max(row["newest"], each.newest_ms)
-        row["agents"] |= each.agents
+        ranges = _newest(cluster, _partitions(cluster, args.topic), args.records)
+        for tp, batch in read_ranges(cluster, ranges):
+            first, end = ranges[tp]
+            wanted = (batch.offsets >= first) & (batch.offsets < end)
+            records += int(wanted.sum())
+            for part, schema_id, mine in _written_with(ids, batch, wanted):
+                row = rows.setdefault((tp.topic, part, schema_id), _Row())
+                row.add(tp.partition, batch, mine)
     looked_at = {
         "cluster": args.bootstrap_server,
-        "topics": len({tp.topic for tp in partitions}),
-        "partitions": seen.partitions,
-        "records": seen.records,
+        "topics": len({tp.topic for tp in ranges}),
+        "partitions": len(ranges),
+        "records": records,
         "of_each_partition": args.records,
     }
-    return [_shown(rows[key]) for key in sorted(rows)], looked_at
+    return [rows[key].document(key) for key in sorted(rows)], looked_at
 
 
-def _shown(row: dict[str, Any]) -> dict[str, Any]:
-    newest = datetime.fromtimestamp(row["newest"] / 1000, UTC).isoformat(timespec="milliseconds")
+_Key = tuple[str, str, int]
+"""The topic, "key" or "value", and the schema id."""
+
+
+@dataclass(slots=True)
+class _Row:
+    """The records of one topic whose keys, or whose values, were written with one schema."""
+
+    records: int = 0
+    partitions: set[int] = field(default_factory=set)
+    newest_ms: int = 0
+    agents: set[int] = field(default_factory=set)
+
+    def add(self, partition: int, batch: DecodedRecords, mine: Any) -> None:
+        """Counts the records of a batch for which `mine`, an array of bools, is true."""
+        self.records += int(mine.sum())
+        self.partitions.add(partition)
+        self.newest_ms = max(self.newest_ms, int(batch.timestamps[mine].max()))
+        if batch.origins is not None and len(self.agents) < AGENTS_MAX:
+            agents = batch.origins.agent[mine & batch.has_origin]
+            self.agents.update(np.unique(agents).tolist())
+
+    def document(self, key: _Key) -> dict[str, Any]:
+        """Returns the row as the command prints it."""
+        newest = datetime.fromtimestamp(self.newest_ms / 1000, UTC)
+        text = newest.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        agents = [f"{each:016x}" for each in sorted(self.agents)]
+        shown = (*key, self.records, sorted(self.partitions), text, agents)
+        return dict(zip(COLUMNS, shown, strict=True))
+
+
+def _written_with(
+    ids: list[int], batch: DecodedRecords, wanted: Any
+) -> Iterator[tuple[str, int, Any]]:
+    """Yields which of the wanted records have each of the ids in their keys, and in their values,
+    as an array of bools with at least one true."""
+    for part, column in (("key", batch.keys), ("value", batch.values)):
+        found, _ = wire.split(column)
+        for schema_id in ids:
+            mine = wanted & (found == schema_id)
+            if mine.any():
+                yield part, schema_id, mine
+
+
+def _newest(
+    client: Client, partitions: list[TopicPartition], records_max: int
+) -> Mapping[TopicPartition, Range]:
+    """Returns the range of the last `records_max` offsets of each partition."""
+    first = client.list_offsets(dict.fromkeys(partitions, EARLIEST))
+    end = client.list_offsets(dict.fromkeys(partitions, LATEST))
     return {
-        **row,
-        "partitions": sorted(row["partitions"]),
-        "newest": newest.replace("+00:00", "Z"),
-        "agents": [f"{each:016x}" for each in sorted(row["agents"])],
+        tp: (max(first[tp].offset, end[tp].offset - records_max), end[tp].offset)
+        for tp in partitions
     }
 
 

@@ -10,9 +10,8 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from skidway.dataclass import dataclass
-from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse
+from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse, type_name
 from skidway.schemas.canonical import canonical
-from skidway.schemas.differences import type_name
 from skidway.schemas.inference.formats import (
     Format,
     FormatUnknown,

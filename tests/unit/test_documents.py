@@ -319,7 +319,7 @@ def test_every_run_time_dependency_is_used() -> None:
     ("module", "where", "does"),
     [
         ("watchdog", "agent/files/watching.py", "tells the agent of changed files"),
-        ("avro", "schemas/second_opinion.py", "reads every schema that somebody registers"),
+        ("avro", "schemas/advice/advice.py", "reads every schema that somebody registers"),
         ("kazoo", "skidway/coordination.py", "is how every program reaches ZooKeeper"),
         ("pyspark", "loader/spark/session.py", "plans and distributes every load"),
         ("yaml", "skidway/settings/document.py", "reads every configuration"),

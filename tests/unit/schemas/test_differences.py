@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
+from skidway.schemas.advice import Difference, advise
 from skidway.schemas.avro_schema import parse
-from skidway.schemas.differences import Change, differences
+from skidway.schemas.compatibility import Level
 from support.avro import records
 
 
@@ -27,6 +27,10 @@ def enum(*symbols: str, **more: Any) -> dict[str, Any]:
 
 def fixed(size: int) -> dict[str, Any]:
     return {"type": "fixed", "name": "F", "size": size}
+
+
+def differences(old: Any, new: Any) -> tuple[Difference, ...]:
+    return advise([(1, parse(old))], parse(new), Level.NONE).differences
 
 
 A, B, C = field("a", "int"), field("b", "string"), field("c", "long")
@@ -48,9 +52,13 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
         (
             record(A),
             record(field("z", "int", aliases=["a"])),
-            ["z: field renamed from a to z", "z: aliases changed from none to a"],
+            ["z: field renamed from a to z", 'z: aliases changed from none to ["a"]'],
         ),
-        (record(A, B, C), record(C, A, B), ["c: field moved from place 3 to place 1"]),
+        (
+            record(A, B, C),
+            record(C, A, B),
+            ["the schema: fields in another order from a, b, c to c, a, b"],
+        ),
         (record(A), record(field("a", "int", default=1)), ["a: default changed from none to 1"]),
         (
             record(field("a", "null", default=None)),
@@ -62,10 +70,10 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
         (
             record(A),
             record(field("a", "int", order="ignore")),
-            ["a: sort order changed from ascending to ignore"],
+            ['a: order changed from "ascending" to "ignore"'],
         ),
-        (record(A), record(field("a", "int", p=1)), ["a: property changed: p = 1"]),
-        (record(A), record(A, name="S"), ["the schema: type renamed from R to S"]),
+        (record(A), record(field("a", "int", p=1)), ["a: p changed from none to 1"]),
+        (record(A), record(A, name="S"), ['the schema: name changed from "R" to "S"']),
         (
             enum("A", "B"),
             enum("A", "C"),
@@ -89,21 +97,21 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
             enum("B", "A"),
             ["the schema: symbols in another order from A, B to B, A"],
         ),
-        (enum("A"), enum("A", default="A"), ["the schema: default changed from none to A"]),
+        (enum("A"), enum("A", default="A"), ['the schema: default changed from none to "A"']),
         (fixed(1), fixed(2), ["the schema: size changed from 1 to 2"]),
         (
             ["null", "int"],
             ["null", "string"],
             [
-                "the schema: type added to the union: string",
-                "the schema: type removed from the union: int",
+                "the schema: type added: string",
+                "the schema: type removed: int",
             ],
         ),
         (
             ["null", "int"],
             ["int", "null"],
             [
-                "the schema: types of the union in another order from null or int to int or null",
+                "the schema: types in another order from null, int to int, null",
             ],
         ),
         (
@@ -114,7 +122,7 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
         (
             record(field("r", record(A, name="S"))),
             record(field("r", ["null", record(A, B, name="S")])),
-            ["r: type changed from record S to null or record S", "r.b: field added: string"],
+            ["r: type added: null", "r.b: field added: string"],
         ),
         (
             record(field("f", {"type": "enum", "name": "F", "symbols": ["a"]})),
@@ -126,14 +134,14 @@ TIME = {"type": "long", "logicalType": "timestamp-millis"}
 def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
     """The list of the differences of two schemas has one line for each change, and no other
     lines."""
-    assert [str(each) for each in differences(parse(old), parse(new))] == lines
+    assert [str(each) for each in differences(old, new)] == lines
 
 
 def test_a_new_logical_type_of_a_named_type_is_shown() -> None:
     """If a named type, such as a fixed type, gets a logical type, the line of the difference names
     the logical type. Without it, the old and the new type would look the same in the line."""
     price = {**fixed(8), "logicalType": "decimal", "precision": 9}
-    assert [str(each) for each in differences(parse(fixed(8)), parse(price))] == [
+    assert [str(each) for each in differences(fixed(8), price)] == [
         "the schema: type changed from fixed F to fixed F (decimal)"
     ]
 
@@ -141,9 +149,9 @@ def test_a_new_logical_type_of_a_named_type_is_shown() -> None:
 def test_both_sides_can_be_set_beside_each_other() -> None:
     """Each change between two schemas has a description of the field in the old and in the new
     schema. The description is None if a schema lacks the field."""
-    added, removed = differences(parse(record(A)), parse(record(B)))
-    assert (added.change, added.old, added.new) == (Change.FIELD_ADDED, None, "string")
-    assert (removed.change, removed.old, removed.new) == (Change.FIELD_REMOVED, "int", None)
+    added, removed = differences(record(A), record(B))
+    assert (added.change, added.old, added.new) == ("field added", None, "string")
+    assert (removed.change, removed.old, removed.new) == ("field removed", "int", None)
 
 
 def test_recursive_schemas_end() -> None:
@@ -151,30 +159,10 @@ def test_recursive_schemas_end() -> None:
     ends."""
     old = record(field("next", ["null", "R"]), A)
     new = record(field("next", ["null", "R"]), field("a", "long"))
-    assert [str(each) for each in differences(parse(old), parse(new))] == [
-        "a: type changed from int to long"
-    ]
-
-
-@given(st.permutations("abcdef"))
-def test_no_more_fields_are_said_to_move_than_have_to(order: list[str]) -> None:
-    """If fields were reordered, as few of them as possible are reported as moved. The fields that
-    are not reported have the old order among themselves, and no larger set of fields is in the old
-    order."""
-    old = parse(record(*(field(name, "int") for name in "abcdef")))
-    new = parse(record(*(field(name, "int") for name in order)))
-    moved = {each.place for each in differences(old, new)}
-    rest = [name for name in order if name not in moved]
-    assert rest == sorted(rest)
-    best = max(
-        len(run)
-        for at in range(64)
-        if (run := [name for bit, name in enumerate(order) if at >> bit & 1]) == sorted(run)
-    )
-    assert len(rest) == best
+    assert [str(each) for each in differences(old, new)] == ["a: type changed from int to long"]
 
 
 @given(records(flat=False))
 def test_a_schema_does_not_differ_from_itself(case: tuple[Any, Any]) -> None:
     """A schema has no differences from itself."""
-    assert differences(parse(case[0]), parse(case[0])) == []
+    assert differences(case[0], case[0]) == ()

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skidway.loader.datasource.columns import QUERY_RESERVED
+from skidway.schemas.advice import advise
 from skidway.schemas.avro_schema import SchemaInvalid, parse
+from skidway.schemas.compatibility import Level
 from skidway.schemas.inference import Format, FormatUnknown, Inference, infer, read_lines
 from skidway.schemas.inference.lines import LINE_BYTES_MAX
 from skidway.schemas.inference.naming import EXTRA_FIELD, RESERVED
 from skidway.schemas.inference.shapes import MEMBERS_MAX, SHAPES_MAX
-from skidway.schemas.second_opinion import second_opinion
 
 LOGS = Path(__file__).parents[3] / "data" / "logs"
 
@@ -300,7 +301,7 @@ def test_every_proposal_is_a_schema(objects: list[dict[str, Any]]) -> None:
     or is counted as a line that does not fit."""
     found = of(*objects)
     parse(found.schema)
-    assert second_opinion(found.text) is None
+    assert advise([], parse(found.text), Level.NONE).notes == ()
     assert found.fitting + sum(found.unfit.values()) == len(objects)
     assert parse(json.loads(found.text))
 
