@@ -30,8 +30,9 @@ it imports:
     planning       decides which offsets a load reads
     settings       the settings that an operator can change
     slices         the work of a load's tasks
-    rewriting      the work of tasks that join files, or convert them to newer columns
-    reloading      chooses the offsets that a reload reads again, and checks the result
+    rewriting      the work of tasks that join files, or convert them to newer columns, and the
+                   proof that new files have the same records
+    reloading      chooses the offsets that a reload reads again
     complete_hours asks the audit's collector which hours are complete
     audit_topic    the audit messages that the loader publishes, and those that it reads
     spark          runs one task for each slice or group of files, on Spark or in the loader's own

@@ -95,6 +95,10 @@ def register(subparsers: Any) -> None:
                 "--more-rejects", action="store_true", help="also if rows become rejects"
             )
             each.add_argument(
+                "--drop-fields", action="store_true",
+                help="also if the newest schema lacks fields whose values the files have",
+            )  # fmt: skip
+            each.add_argument(
                 "--dry-run", action="store_true", help="show what would be read and replaced"
             )
         if verb == "compact":
@@ -234,7 +238,7 @@ def _reload(args: argparse.Namespace) -> int:
     first, end = _whole_hour(args.from_hour, "--from"), _whole_hour(args.to_hour, "--to")
     if first >= end:
         raise UsageError("--to is a later hour than --from; its own hour is not reloaded.")
-    wish = Wish(args.topic, first, end, args.more_rejects, args.dry_run)
+    wish = Wish(args.topic, first, end, args.more_rejects, args.drop_fields, args.dry_run)
     with _progress_line(args) as shown:
         result = reload(settings, wish, clock, interrupted=lambda: interrupt.requested, shown=shown)
     document = result.document()

@@ -10,15 +10,13 @@ gaps that those loads skipped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Bounds, Planned
-from skidway.loader.reloading.hours import ReloadRefused
-from skidway.loader.reloading.lineage import Lineage, lineage
-from skidway.loader.state import chain, layout
-from skidway.loader.state.live_file import LiveFile
+from skidway.loader.reloading.lineage import Lineage, ReloadRefused, lineage
+from skidway.loader.state import chain
 from skidway.loader.state.manifest import Gap, Manifest, PartitionRange
 from skidway.loader.state.operations import Steps
 
@@ -43,14 +41,14 @@ class Beginning:
         return plan.positions(self.before).get(partition, PartitionRange(partition, 0, 0))
 
 
-def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
+def beginning(topic: str, files: Collection[str]) -> Steps[Beginning]:
     """Returns where a reload of the records of these files begins to read. Raises ReloadRefused if
     a checkpoint has replaced the manifest that has the first marks of the reload, or the manifest
     of a load that wrote one of the files."""
     oldest = yield from chain.oldest_kept(topic)
     found = yield from lineage(topic, files, oldest)
-    number, hours = min(found.loads) - 1, {layout.hour_of(path) for path in files}
-    yield from check_kept(topic, hours, number)
+    number = min(found.loads) - 1
+    yield from check_kept(topic, number)
     before = (yield from chain.read(topic, number)) if number else None
     gaps: dict[int, tuple[Gap, ...]] = {}
     for manifest in (yield from chain.read_all(topic, number + 1, max(found.loads) + 1)):
@@ -59,18 +57,16 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
     return Beginning(before, found, gaps)
 
 
-def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
-    """Raises ReloadRefused if the manifest of the load `before` has been deleted. A reload of these
-    hours begins with the marks of that load. `before` is 0 if the reload begins where the first
-    load began; then this function checks the manifest of the first load."""
+def check_kept(topic: str, before: int) -> Steps[None]:
+    """Raises ReloadRefused if the manifest of the load `before` has been deleted. A reload begins
+    with the marks of that load. `before` is 0 if the reload begins where the first load began; then
+    this function checks the manifest of the first load."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
-        first = min(hours)
         raise ReloadRefused(
-            hours,
-            f"{topic}: the first records of the hours from {first} on are of load {before + 1}, "
-            f"and the manifests below load {oldest} are deleted, so nobody can tell any more which "
-            "records were repeats (manifests.keep says how many manifests are kept)",
+            f"{topic}: the first records of these hours are of load {before + 1}, and the "
+            f"manifests below load {oldest} are deleted, so nobody can tell any more which records "
+            "were repeats (manifests.keep says how many manifests are kept)"
         )
 
 

@@ -14,10 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from skidway.loader.reloading.hours import ReloadRefused
+from skidway.errors import SkidwayError
 from skidway.loader.state import chain, layout
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Steps
+
+
+class ReloadRefused(SkidwayError):
+    """Raised if records cannot be read again from the log. Then the output stays as it is."""
 
 
 @dataclass(slots=True)
@@ -51,10 +55,9 @@ def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
         load, partition = _name(topic, path)
         if load < oldest:
             raise ReloadRefused(
-                [layout.hour_of(path)],
                 f"{path} has records of load {load} or earlier loads, and the manifests of {topic} "
                 f"below load {oldest} are deleted, so nobody can tell any more which records were "
-                "repeats (manifests.keep says how many manifests are kept)",
+                "repeats (manifests.keep says how many manifests are kept)"
             )
         if load not in manifests:
             manifests[load] = yield from chain.read(topic, load)
@@ -77,5 +80,6 @@ def _name(topic: str, path: str) -> tuple[int, int | None]:
 
 
 def _unknown(topic: str, path: str) -> ReloadRefused:
-    sentence = f"{path}: neither name nor manifests say which records this file of {topic} has"
-    return ReloadRefused([layout.hour_of(path)], sentence)
+    return ReloadRefused(
+        f"{path}: neither name nor manifests say which records this file of {topic} has"
+    )

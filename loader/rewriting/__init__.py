@@ -1,7 +1,10 @@
-"""Rewrites files of rows into fewer and larger files, or into files with the columns of a newer
-schema.
+"""Replaces files by others with the same records: fewer and larger files, files with the columns of
+a newer schema, or, for a reload, files that are made from the log again.
 
-    alike          decides whether Spark alone can read an older schema's files with newer files
+    proof          proves that new files have the records of those that they replace
+    alike          finds the fields of an older schema's files that Spark alone cannot read together
+                   with newer files
+    dropped        finds the fields that a newer schema dropped
     groups         chooses the files from which one file is made
     file_columns   the columns of a file that is made from several files
     rewriter       turns the rows of an older schema's files into the rows of the newest schema

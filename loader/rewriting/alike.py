@@ -1,5 +1,5 @@
-"""Decides whether plain Spark (Spark without Skidway's code) can read files of an older schema
-together with files of a newer schema. Plain Spark uses the columns of the newer schema for all
+"""Finds the fields of an older schema whose files plain Spark (Spark without Skidway's code) cannot
+read together with files of a newer schema. Plain Spark uses the columns of the newer schema for all
 files. In each file it finds these columns by their names, and it does not convert their values.
 
 If plain Spark would read wrong values from the files of the older schema, the loader must rewrite
@@ -40,13 +40,13 @@ _LOGICAL: Final = ("logicalType", "precision", "scale")
 """Avro properties that say what a number or a byte string means."""
 
 
-def are_alike(old: str, new: str) -> bool:
-    """Returns whether Spark gets the same values as the loader's projection
-    (`loader/reading/projection.py`) when Spark reads rows of the old schema in the columns of the
-    new schema. One difference does not count: for a field that the old schema lacks, Spark may read
-    null where the projection gives the default."""
+def unlike(old: str, new: str) -> list[str]:
+    """Returns the names of the fields of the new schema in whose columns Spark, when it reads rows
+    of the old schema, does not get the values that the loader's projection gives
+    (`loader/reading/projection.py`). One difference does not count: for a field that the old schema
+    lacks, Spark may read null where the projection gives the default."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
-    return _same_fields(written, read)
+    return _unlike_fields(written, read)
 
 
 def _alike(old: AvroType, new: AvroType) -> bool:
@@ -56,7 +56,7 @@ def _alike(old: AvroType, new: AvroType) -> bool:
     if isinstance(old, Record) and isinstance(new, Record):
         # If a file has none of the fields of the new struct, Spark reads null instead of the
         # struct.
-        return _shares_a_field(old, new) and _same_fields(old, new)
+        return _shares_a_field(old, new) and not _unlike_fields(old, new)
     if isinstance(old, Array) and isinstance(new, Array):
         return _alike(old.items, new.items)
     if isinstance(old, Map) and isinstance(new, Map):
@@ -75,18 +75,20 @@ def _same_values(old: AvroType, new: AvroType) -> bool:
     return is_same and same_meaning and bool(_file_type(old) == _file_type(new))
 
 
-def _same_fields(old: Record, new: Record) -> bool:
-    """Returns whether each field of the new record has the same name and type as the old field from
-    which its values come."""
+def _unlike_fields(old: Record, new: Record) -> list[str]:
+    """Returns the names of the fields of the new record that do not have the name and type of the
+    old field from which their values come."""
     known = {each.name: each for each in old.fields}
     spelled = {name.lower() for name in known}  # Spark ignores case in names
+    found = []
     for each in new.fields:
         if each.name in known:
-            if not _alike(known[each.name].type, each.type):
-                return False
-        elif each.name.lower() in spelled or not known.keys().isdisjoint(each.aliases):
-            return False
-    return True
+            is_unlike = not _alike(known[each.name].type, each.type)
+        else:
+            is_unlike = each.name.lower() in spelled or not known.keys().isdisjoint(each.aliases)
+        if is_unlike:
+            found.append(each.name)
+    return found
 
 
 def _shares_a_field(old: Record, new: Record) -> bool:

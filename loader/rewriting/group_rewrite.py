@@ -18,11 +18,11 @@ import google_crc32c
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skidway.audit.counts import checksum
 from skidway.errors import SkidwayError
 from skidway.loader.reading.projection import NotProjectable
 from skidway.loader.rewriting.file_columns import common, filled
 from skidway.loader.rewriting.groups import Group
+from skidway.loader.rewriting.proof import OtherRecords, check_same
 from skidway.loader.rewriting.rewriter import Rewriter, RowsRefused
 from skidway.loader.state import layout
 from skidway.loader.state.layout import LoadId
@@ -90,10 +90,10 @@ class GroupRewrite:
                 with _refusing(group.folder):
                     writer.write(table)
             made = replace(writer.close(ROWS, path), schema_id=self._schema_id())
-        files = [each.file for each in group.files]
-        total = checksum.signed(sum(each.checksum for each in files))
-        if (made.rows, made.checksum) != (sum(each.rows for each in files), total):
-            raise FileRefused(f"the files of {group.folder} have other rows than were committed")
+        try:
+            check_same(f"{group.folder}: files have", [x.file for x in group.files], [made])
+        except OtherRecords as error:
+            raise FileRefused(str(error)) from error
         return Rewritten(group, made)
 
     def _tables(self) -> Iterator[pa.Table]:
@@ -150,7 +150,7 @@ class GroupRewrite:
         if file.schema_id is None or text is None:
             raise FileRefused(f"the registry does not have the schema of {file.file.path}")
         try:
-            return Rewriter(text, file.schema_id, job.reader).rewritten
+            return Rewriter(text, job.reader).rewritten
         except NotProjectable as error:
             raise FileRefused(f"{file.file.path}: {error}") from error
 

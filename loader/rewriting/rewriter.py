@@ -6,11 +6,9 @@ codec (schemas/codec). Then it projects the rows to the newest schema, as the lo
 decoded values (reading/projection.py). Then it converts the result to types that Spark can read
 again.
 
-If the newest schema lacks a field, the rewriter copies the field's column with its values into the
-new file, because a query may ask for this column. Such a column is called *carried*. Its name ends
-with the id of its old schema: `user` of schema 7 becomes `user@7`. No Avro field can have a name
-with `@`, and all columns with the name `user@7` have the same type. A query that reads only the
-columns of the newest schema does not get the carried columns.
+If the newest schema lacks a field, the rewriter copies the field's column with its values and its
+name into the new file, because a query may ask for this column. Such a column is called *carried*.
+A query that reads only the columns of the newest schema does not get the carried columns.
 """
 
 from __future__ import annotations
@@ -28,14 +26,10 @@ from skidway.loader.reading.column_types import (
 )
 from skidway.loader.reading.columns import OWN, OWN_NAMES
 from skidway.loader.reading.projection import Projection
-from skidway.schemas.avro_schema import parse
+from skidway.loader.rewriting.dropped import dropped
 from skidway.schemas.codec import Codec
-from skidway.schemas.codec.arrow import as_record
 from skidway.schemas.codec.spreading import batch_of
 
-CARRIED: Final = "@"
-"""If a column is carried over from an older schema, its name has this character between the field's
-name and the schema's id, as in `user@7`."""
 _OWN: Final = stored_schema(OWN)
 
 
@@ -44,23 +38,24 @@ class RowsRefused(SkidwayError):
 
 
 class Rewriter:
-    """Turns rows of one older schema into rows of the newest schema. old_id: the older schema's
-    id."""
+    """Turns rows of one older schema into rows of the newest schema. Raises NotProjectable if no
+    row can have the columns of the newest schema."""
 
-    def __init__(self, old: str, old_id: int, new: str) -> None:
+    def __init__(self, old: str, new: str) -> None:
         self._projection = Projection(old, new)
         self._written = Codec(old).arrow_schema
         self._columns = column_schema(Codec(new).arrow_schema)
-        self._used = _used(old, new)
-        self._old_id = old_id
+        self._used = {each.name for each in self._written} - dropped(old, new)
 
     def rewritten(self, table: pa.Table) -> pa.Table:
         """Returns the same rows, with the columns of the newest schema, then the carried columns,
         then the loader's own columns. Raises RowsRefused."""
         columns = self._projected(table)
         kept = [each for each in table.schema if each.name not in self._used | OWN_NAMES]
-        carried = [each.with_name(self._carried(each.name)) for each in kept]
-        schema = pa.schema([*self._columns, *carried, *_OWN])
+        names = {each.name.lower() for each in self._columns}  # Spark ignores case in names
+        if taken := sorted(each.name for each in kept if each.name.lower() in names):
+            raise RowsRefused(f"it has another column {taken[0]} than the newest schema")
+        schema = pa.schema([*self._columns, *kept, *_OWN])
         columns += [table.column(each.name) for each in kept]
         columns += [table.select([each.name]).cast(pa.schema([each])).column(0) for each in _OWN]
         return pa.table(columns, schema=schema)
@@ -74,19 +69,6 @@ class Rewriter:
             raise RowsRefused(f"{count} of its rows do not fit the newest schema")
         pairs = zip(projected.columns, self._columns, strict=True)
         return [converted(column, field.type) for column, field in pairs]
-
-    def _carried(self, name: str) -> str:
-        return name if CARRIED in name else f"{name}{CARRIED}{self._old_id}"
-
-
-def _used(old: str, new: str) -> set[str]:
-    """Returns the names of those old fields whose values go into fields of the new schema. A new
-    field may have another name than the old field.
-    """
-    written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
-    known = {each.name for each in written.fields}
-    matches = ([name for name in (x.name, *x.aliases) if name in known] for x in read.fields)
-    return {names[0] for names in matches if names}
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -8,11 +8,12 @@ run needs Spark.
     attempt           the staging directory and the commit of one attempt at a load
     newest_schema     the schema that the rows of a load follow
     topic_load        one attempt at one load: plan, run, join, commit
+    replacing         the manifest of a load that replaces files by others with the same records
     topic_rewrite     one attempt at a load that rewrites files: rewrite each group, commit
     conversion        which files must be rewritten before a load adds rows of a new schema
     compaction        `load compact`: puts the small files of each hour together
     topic_reload      one attempt at a load that reads records again: plan, run, check, commit
-    reload            `load reload`: replaces the files of some hours with what the log has
+    reload            `load reload`: replaces the files of some hours by what the log has
     hour_marking      marks the hours that are complete, and puts their small files together
     old_manifests     replaces old manifests by a checkpoint
     columns_file      stages the file that lists the columns of the rows

@@ -1,9 +1,9 @@
 """Finds the files that must be rewritten before a load adds rows of a new schema.
 
 Plain Spark reads a directory correctly only if the schemas of its files are alike
-(rewriting/alike.py defines when two schemas are alike). So before the loader adds rows of a new
-schema, one load rewrites the files whose schemas are not like the new schema. If a file cannot be
-rewritten, later runs try again.
+(rewriting/alike.py). So before the loader adds rows of a new schema, one load rewrites the files
+whose schemas are not like the new schema. If a file cannot be rewritten, later runs try again. If
+no file of a schema can be rewritten, its files stay as they are, and each run says why.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from skidway.errors import SkidwayError
-from skidway.loader.rewriting.alike import are_alike
+from skidway.loader.reading.projection import NotProjectable
+from skidway.loader.rewriting.alike import unlike
+from skidway.loader.rewriting.dropped import dropped, nested_dropped
 from skidway.loader.rewriting.groups import to_convert
+from skidway.loader.rewriting.rewriter import Rewriter
+from skidway.loader.runs.newest_schema import schema_text
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.topic_rewrite import Rewrite
 from skidway.loader.state import operations
 from skidway.loader.state.live import live
 from skidway.loader.state.manifest import Manifest, SchemaChoice
-from skidway.schemas.client import SCHEMA_UNKNOWN, Registered, RegistryClient, RegistryRefused
+from skidway.schemas.client import Registered
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +39,51 @@ class Conversion:
 
 def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Conversion:
     """Returns what must be rewritten before a load adds rows of this schema."""
-    if newest is None:
+    older = [] if newest is None else [each for each in newest.schemas if each.id != schema.id]
+    if newest is None or not older:
         return Conversion()
-    followed = [each for each in newest.schemas if each.id != schema.id]
-    texts = _texts(parts.registry, followed)
-    notes = [_unknown(newest.topic, each) for each in followed if each.id not in texts]
-    unlike = [
-        each
-        for each in followed
-        if each.id in texts and not are_alike(texts[each.id], schema.schema)
-    ]
-    newer = [each for each in unlike if _is_newer(each, schema)]
-    problems = [_rolled_back(newest.topic, each, schema) for each in newer]
-    ids = {each.id for each in unlike} - {each.id for each in newer}
-    if not ids:
-        return Conversion(None, problems, notes)
+    found = {each.id: schema_text(parts.registry, each.id) for each in older}
+    texts = {key: text for key, text in found.items() if text is not None}
+    notes = [_unknown(newest.topic, each) for each in older if each.id not in texts]
     files = operations.run(live(newest), parts.store)
+    followed = {each.schema_id for each in files.values()}
+    ids, problems = set(), list[SkidwayError]()
+    for each in (x for x in older if x.id in texts):
+        names = unlike(texts[each.id], schema.schema)
+        if each.id not in followed:
+            others = [text for key, text in texts.items() if key in followed]
+            names = sorted(_carried(texts[each.id], others).intersection(names))
+        if not names:
+            continue
+        if _is_newer(each, schema):
+            problems.append(_rolled_back(newest.topic, each, schema))
+        elif each.id not in followed:
+            problems.append(_apart(newest.topic, each, schema, f"{names[0]} has another type"))
+        elif fault := _fault(texts[each.id], schema.schema):
+            problems.append(_apart(newest.topic, each, schema, fault))
+        else:
+            ids.add(each.id)
     groups = to_convert(files.values(), ids)
-    rewrite = Rewrite(groups, files, parts.settings.compression, schema, texts)
+    carried = [each for each in ids if dropped(texts[each], schema.schema)]
+    rewrite = Rewrite(groups, files, parts.settings.compression, schema, texts, carried)
     return Conversion(rewrite if groups else None, problems, notes)
+
+
+def _carried(text: str, others: Iterable[str]) -> set[str]:
+    """Returns those fields of a schema that no file follows any more that files of the other
+    schemas may carry, because these schemas lack them."""
+    return {name for each in others for name in dropped(text, each)}
+
+
+def _fault(old: str, new: str) -> str:
+    """Returns why no file of the old schema can get the columns of the new schema, or ""."""
+    if gone := nested_dropped(old, new):
+        return f"it has no field {gone[0]}, whose values would be gone"
+    try:
+        Rewriter(old, new)
+    except NotProjectable as error:
+        return str(error)
+    return ""
 
 
 def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
@@ -64,17 +94,6 @@ def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
     """
     same_subject = choice.subject == schema.subject
     return same_subject and choice.version > schema.version and choice.id > schema.id
-
-
-def _texts(registry: RegistryClient, choices: Iterable[SchemaChoice]) -> dict[int, str]:
-    found: dict[int, str] = {}
-    for each in choices:
-        try:
-            found[each.id] = registry.schema(each.id)
-        except RegistryRefused as error:
-            if error.error_code != SCHEMA_UNKNOWN:
-                raise error.about(each.id) from error
-    return found
 
 
 def _unknown(topic: str, choice: SchemaChoice) -> str:
@@ -89,4 +108,12 @@ def _rolled_back(topic: str, choice: SchemaChoice, schema: Registered) -> Skidwa
         f"{topic}: the newest version of {schema.subject} is {schema.version}, but files follow "
         f"version {choice.version}, which plain Spark cannot read beside it; register that schema "
         "again: files are never rewritten to an older version"
+    )
+
+
+def _apart(topic: str, choice: SchemaChoice, schema: Registered, fault: str) -> SkidwayError:
+    return SkidwayError(
+        f"{topic}: files with columns of version {choice.version} of {choice.subject} stay as they "
+        f"are beside version {schema.version}: {fault}; plain Spark cannot read this column of "
+        "both together, so read them apart, or give the new field another name"
     )

@@ -1,5 +1,5 @@
 """Asks the registry for the schema that a load's rows follow, and checks that this schema can
-become columns.
+become columns. Also asks for the schemas of older files.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.reading.columns import RESERVED
 from skidway.loader.reading.decoder import check_reader
 from skidway.schemas.client import (
+    SCHEMA_UNKNOWN,
     SUBJECT_UNKNOWN,
     Registered,
     RegistryClient,
@@ -61,3 +62,14 @@ def newest_schema(registry: RegistryClient, topic: SourceTopic) -> Registered:
             f"{topic.name} cannot be loaded with version {schema.version} of {subject}: {error}"
         ) from error
     return schema
+
+
+def schema_text(registry: RegistryClient, schema_id: int) -> str | None:
+    """Returns the text of a schema that older files follow, or None if the registry no longer has
+    it. Raises RegistryRefused, Unreachable."""
+    try:
+        return registry.schema(schema_id)
+    except RegistryRefused as error:
+        if error.error_code != SCHEMA_UNKNOWN:
+            raise error.about(schema_id) from error
+        return None

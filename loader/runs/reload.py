@@ -1,16 +1,13 @@
 """Does `load reload`, which reads the records of some hours of one topic again, and replaces the
-files of these hours.
+files of these hours, all in one load. If that cannot be done, nothing changes.
 
-One load reloads whole hours. Together these hours have at most `max.offsets.per.load` records,
-unless a single hour has more. If another loader commits a load meanwhile, the reload discards its
-attempt, and tries again. If an hour cannot be reloaded, its files stay as they are, and the other
-hours are still reloaded.
+If another loader commits a load meanwhile, the reload discards its attempt, and tries again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -20,7 +17,7 @@ from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.loader.planning import topics
 from skidway.loader.planning.topic import SourceTopic
-from skidway.loader.reloading.hours import COUNTED, ReloadRefused, contents, first_group
+from skidway.loader.rewriting.proof import content
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.group_offsets import GroupOffsets
 from skidway.loader.runs.newest_schema import newest_schema
@@ -35,9 +32,9 @@ from skidway.loader.runs.topic_run import RACES_MAX, TopicRun
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state import commit, layout, operations
-from skidway.loader.state.live import live
+from skidway.loader.state.live import KINDS, live
 from skidway.loader.state.live_file import LiveFile
-from skidway.loader.state.manifest import ROWS, DataFile, Manifest
+from skidway.loader.state.manifest import REJECTS, DataFile, Manifest
 from skidway.loader.state.run_notes import OwnNote
 from skidway.loader.store import open_store
 
@@ -47,13 +44,15 @@ _log = log.get(__name__)
 @dataclass(frozen=True, slots=True)
 class Wish:
     """Describes what the operator wants to reload. first, end: the hours [first, end), like
-    `2026-01-31T07`. may_reject: whether to reload an hour even if some of its rows become rejects.
+    `2026-01-31T07`. may_reject: whether to reload even if some rows become rejects. may_drop:
+    whether to reload even if the newest schema lacks fields whose values the replaced files have.
     dry: whether to only plan the reload, without reading records or changing anything."""
 
     topic: str
     first: str
     end: str
     may_reject: bool = False
+    may_drop: bool = False
     dry: bool = False
 
     def covers(self, path: str) -> bool:
@@ -86,16 +85,15 @@ class Reloaded:
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
         """Adds the files `old`, which this reload replaces, to the result."""
-        self.hours |= {layout.hour_of(path) for path in old}
-        self.files_before += len(old)
-        found = contents(each.file for each in old.values()).values()
-        self.records += sum(each.all.records for each in found)
-        self.rejects_before += sum(each.rejects.records for each in found)
+        files = [each.file for each in old.values()]
+        self.hours = {layout.hour_of(path) for path in old}
+        self.files_before, self.records = len(old), content(files).records
+        self.rejects_before = content(files, REJECTS).records
 
-    def by(self, files: list[DataFile]) -> None:
+    def by(self, new: Sequence[DataFile]) -> None:
         """Adds the new files, which replace the old files, to the result."""
-        self.files_after += len(files)
-        self.rejects_after += sum(each.rejects.records for each in contents(files).values())
+        self.files_after = sum(each.kind in KINDS for each in new)
+        self.rejects_after = content(new, REJECTS).records
 
     def document(self) -> dict[str, Any]:
         """Returns the document for `--json`."""
@@ -131,118 +129,81 @@ class Reload:
         offsets = GroupOffsets(parts.client, parts.settings.group_id)
         self._run = TopicRun(parts, self._topic, offsets, progress, time.sleep)
         self._parts, self._wish, self._progress = parts, wish, progress
-        self._done = set[str]()
-        self._alone = set[str]()  # hours that must each be reloaded in a load of their own
         self.result = Reloaded(wish.topic)
 
     def run(self) -> Reloaded:
         """Reloads the hours. An error of the topic is not raised, but is added to the result. Only
         Interrupted is raised."""
         try:
-            newest = self._begin()
-            self._parts.feed.positions.update(newest.audit_positions)
+            self._begin()
+            self._parts.feed.positions.update(self._newest().audit_positions)
             self._parts.read_on()
-            races = 0
-            while self._next():
-                if races == RACES_MAX:
-                    raise LostRace(
-                        f"{self._topic.name}: other loaders were faster {RACES_MAX} times; try "
-                        "again later, or stop them meanwhile"
-                    )
-                races += self._attempt()
+            self._reload_or_lose()
             self._converted_again()
         except Interrupted:
             raise
         except SkidwayError as error:
             self.result.problems.append(error)
-        if not self.result.hours and not self.result.problems:
-            self.result.notes.append(f"{self._topic.name} has no files in these hours")
         self.result.problems += self._run.outcome.problems
         self.result.notes += self._run.outcome.notes
         return self.result
 
-    def _begin(self) -> Manifest:
-        """Moves into place the committed files that earlier loads have not moved yet, and returns
-        the newest manifest. It is no error if a file of an hour that this reload replaces is
-        gone."""
+    def _begin(self) -> None:
+        """Moves into place the committed files that earlier loads have not moved yet, and reads the
+        newest manifest. It is no error if a file of an hour that this reload replaces is gone."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
         # The reload asks for the watermarks after it has read the manifest. So the watermarks are
         # not below the ends of committed loads.
         self._topic = self._look()
-        return self._newest()
 
     def _newest(self) -> Manifest:
         if self._run.newest is None:
             raise SkidwayError(f"the output has no rows of the topic {self._topic.name}")
         return self._run.newest
 
-    def _next(self) -> bool:
-        """Chooses the files of the next load. Returns False if no files are left."""
-        found = operations.run(live(self._newest(), COUNTED), self._parts.store)
-        left = {
-            path: each
-            for path, each in found.items()
-            if self._wish.covers(path) and layout.hour_of(path) not in self._done
-        }
-        alone = {path: each for path, each in left.items() if layout.hour_of(path) in self._alone}
-        records_max = 1 if alone else self._parts.settings.max_offsets_per_load
-        self._group = first_group(alone or left, records_max)
-        self._others = {
-            each.schema_id
-            for path, each in found.items()
-            if each.file.kind == ROWS and path not in self._group
-        }
-        return bool(self._group)
+    def _reload_or_lose(self) -> None:
+        """Reloads the hours. Raises LostRace if other loaders always commit a load first."""
+        for _ in range(RACES_MAX):
+            try:
+                return self._reload()
+            except LostRace as lost:
+                _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
+                # the other loader may have added files of another schema
+                self._run.forget_conversion()
+                self._begin()
+        raise LostRace(
+            f"{self._topic.name}: other loaders were faster {RACES_MAX} times; try again later, or "
+            "stop them meanwhile"
+        )
 
-    def _attempt(self) -> int:
-        """Reloads the chosen hours. Returns how many races this attempt has lost: 1 if another
-        loader committed a load first, otherwise 0."""
-        hours = {layout.hour_of(path) for path in self._group}
-        try:
-            if self._wish.dry:
-                self._plan()
-            elif not self._reloaded():
-                return 0  # the newest manifest has changed, so the files must be chosen again
-        except LostRace as lost:
-            _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
-            self._run.forget_conversion()  # the other loader may have added files of another schema
-            self._begin()
-            return 1
-        except ReloadRefused as refused:
-            if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # each of these hours then gets a load of its own
-                return 0
-            self.result.problems += map(SkidwayError, refused.sentences)
-            hours = {*refused.hours}
-        self._done |= hours
-        return 0
-
-    def _plan(self) -> None:
-        """Adds to the result what the reload would read and replace if it were not a dry run."""
-        _, ranges = self._load().plan()
-        self.result.replaced(self._group)
-        self.result.offsets += sum(each.end - each.first for each in ranges)
-
-    def _reloaded(self) -> bool:
-        """Reloads the chosen hours and commits the load. But if files must first be rewritten with
-        the columns of a newer schema, rewrites these files instead, and returns False."""
-        self._run.publish()
-        schema = newest_schema(self._parts.registry, self._topic)
-        if self._run.convert(schema):
-            return False
-        progress = self._progress.groups(self._topic.name, RELOAD)
-        manifest, notes = self._load().run(schema, progress, may_reject=self._wish.may_reject)
-        self._run.committed(manifest)
-        self.result.loads.append(manifest.number)
-        self.result.replaced(self._group)
-        self.result.by([each for each in manifest.files if each.kind in COUNTED])
-        self.result.notes += notes
-        return True
-
-    def _load(self) -> TopicReload:
-        newest = self._newest()
-        return TopicReload(self._parts, self._topic, newest, self._group, self._others)
+    def _reload(self) -> None:
+        """Reloads the hours and commits the load. Before that, rewrites files that plain Spark
+        could not read together with rows of the newest schema."""
+        parts, name = self._parts, self._topic.name
+        if not self._wish.dry:
+            self._run.publish()
+            schema = newest_schema(parts.registry, self._topic)
+            self._run.convert(schema)
+        files = operations.run(live(self._newest(), KINDS), parts.store)
+        chosen = {path: each for path, each in files.items() if self._wish.covers(path)}
+        if not chosen:
+            self.result.notes.append(f"{name} has no files in these hours")
+            return
+        load = TopicReload(parts, self._topic, self._newest(), files, chosen)
+        if self._wish.dry:
+            _, ranges = load.plan()
+            self.result.offsets = sum(each.end - each.first for each in ranges)
+        else:
+            progress = self._progress.groups(name, RELOAD)
+            if not self._wish.may_drop:
+                load.check_fields(schema)
+            manifest, notes = load.run(schema, progress, may_reject=self._wish.may_reject)
+            self._run.committed(manifest)
+            self.result.loads.append(manifest.number)
+            self.result.by(manifest.files)
+            self.result.notes += notes
+        self.result.replaced(chosen)
 
     def _converted_again(self) -> None:
         """If some files could not be rewritten with the columns of a newer schema, checks again

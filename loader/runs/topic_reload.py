@@ -7,19 +7,16 @@ loaded.) The reload writes only the records of its hours. All other records that
 advance the marks. The reload reads the offsets in portions of at most `max.offsets.per.load`, one
 portion after the other, so that memory stays bounded.
 
-The load reads no new offsets. Its manifest repeats the newest manifest's entries for partitions,
-marks and names, adds the files that were written, and removes all old files of the hours. If the
-number of rejects changes, the manifest contains deltas that count only this change, in place of the
-previous manifest's deltas. So the caller must publish the previous manifest's deltas before the
-attempt.
+If the number of rejects changes, the manifest contains deltas that count only this change, in place
+of the previous manifest's deltas. So the caller must publish the previous manifest's deltas before
+the attempt.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 
 from skidway.audit.counts.counts import Counts, Sums
 from skidway.audit.counts.marks import FileKey
@@ -33,22 +30,25 @@ from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.reloading import beginning as beginnings
 from skidway.loader.reloading.beginning import Beginning
-from skidway.loader.reloading.hours import ReloadRefused, check_same, contents
+from skidway.loader.reloading.lineage import ReloadRefused
 from skidway.loader.reloading.names import names_since
-from skidway.loader.reloading.rejects import rejects_before
+from skidway.loader.reloading.rejects import rejects_in
+from skidway.loader.rewriting.dropped import dropped, nested_dropped
+from skidway.loader.rewriting.proof import check_same, content, rows_by_hour
 from skidway.loader.runs.attempt import Attempt
-from skidway.loader.runs.columns_file import stage_columns
+from skidway.loader.runs.newest_schema import schema_text
 from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.replacing import Exchange, replacing
 from skidway.loader.runs.topic_load import job_of
 from skidway.loader.runs.working_time import WorkingTime
 from skidway.loader.slices.job import Job
 from skidway.loader.slices.join import PartitionResult, run_all
 from skidway.loader.spark.runner import Progress
-from skidway.loader.state import chain, layout, operations, success_files
+from skidway.loader.state import layout, operations
 from skidway.loader.state.bucket_rows import BucketKey
 from skidway.loader.state.bucket_spans import BucketSpans
 from skidway.loader.state.live_file import LiveFile
-from skidway.loader.state.manifest import REJECTS, ROWS, DataFile, Manifest, SchemaChoice
+from skidway.loader.state.manifest import REJECTS, ROWS, DataFile, Manifest
 from skidway.loader.state.table_file import TableStaging
 from skidway.loader.state.tables import Location, Tables, read_tables
 from skidway.schemas.client import Registered
@@ -65,8 +65,9 @@ class Read:
 
 
 class TopicReload:
-    """One attempt to reload some hours. files: all files of rows and rejects of these hours.
-    others: the ids of the schemas of the topic's other files of rows."""
+    """One attempt to reload some hours. files: all files of rows and rejects of the topic, by path.
+    chosen: those of the hours.
+    """
 
     def __init__(
         self,
@@ -74,13 +75,12 @@ class TopicReload:
         topic: SourceTopic,
         newest: Manifest,
         files: Mapping[str, LiveFile],
-        others: Collection[int | None],
+        chosen: Mapping[str, LiveFile],
     ) -> None:
         self._parts, self._topic, self._newest = parts, topic, newest
-        self._files, self._others = files, others
-        self._hours = sorted({layout.hour_of(path) for path in files})
-        host = parts.settings.host
-        self._attempt = Attempt(parts.store, parts.clock, host, topic.name, newest)
+        self._files, self._chosen = files, chosen
+        self._old = [each.file for each in chosen.values()]
+        self._attempt = Attempt(parts.store, parts.clock, parts.settings.host, topic.name, newest)
         self._load = self._attempt.load
         self._plan = TopicPlan(topic, newest, ())
 
@@ -89,11 +89,24 @@ class TopicReload:
         the batches that were loaded. Raises ReloadRefused if records cannot be read again, and
         StateRefused and ConfigurationRefused (see `TopicPlan.check`)."""
         self._plan.check(self._parts.settings.bucket_ms)
-        found = operations.run(
-            beginnings.beginning(self._topic.name, self._files), self._parts.store
-        )
+        steps = beginnings.beginning(self._topic.name, self._chosen)
+        found = operations.run(steps, self._parts.store)
         ends = found.lineage.ends
         return found, [self._range(found, each, end) for each, end in sorted(ends.items())]
+
+    def check_fields(self, schema: Registered) -> None:
+        """Raises ReloadRefused if the replaced files have values of a field that the newest schema
+        lacks, because the new files would lack them. A schema that the registry lost is not
+        checked. Raises RegistryRefused, Unreachable."""
+        followed = {each.schema_id for each in self._files.values()}
+        carried = {each.id for each in self._newest.schemas} - followed
+        for each in sorted(carried.union(x.schema_id or 0 for x in self._chosen.values())):
+            text, new = schema_text(self._parts.registry, each), schema.schema
+            if text and (gone := [*dropped(text, new), *nested_dropped(text, new)]):
+                raise _refused(
+                    f"{self._topic.name}: the newest schema lacks the field {min(gone)}, and the "
+                    "new files would lack its values (if that is right, say --drop-fields)"
+                )
 
     def run(
         self, schema: Registered, progress: Progress, *, may_reject: bool
@@ -101,8 +114,9 @@ class TopicReload:
         """Reads the records again and commits the load. Returns the manifest, and sentences for the
         operator. may_reject: whether records that were rows may become rejects.
 
-        Raises LostRace when another loader committed the same load number first, ReloadRefused if
-        the records are not those that were committed, and the errors that tasks raise.
+        Raises LostRace when another loader committed the same load number first, ReloadRefused or
+        OtherRecords if the records are not those that were committed, and the errors that tasks
+        raise.
         """
         return self._attempt.run(lambda: self._run(schema, progress, may_reject))
 
@@ -111,7 +125,7 @@ class TopicReload:
         known = {each.partition: each for each in topic.bounds}
         if partition not in known:
             why = topic.away.get(partition, "the topic has no such partition now")
-            raise self._refused(f"{topic.name} partition {partition} cannot be read: {why}")
+            raise _refused(f"{topic.name} partition {partition} cannot be read: {why}")
         bounds, gaps = known[partition], found.gaps.get(partition, ())
         position = found.position(partition)
         planned = beginnings.planned(topic.name, bounds, position, end, gaps)
@@ -121,29 +135,24 @@ class TopicReload:
         for each in (planned, now):
             refused = compared(client, topic.name, bounds, each).refused
             if refused:
-                raise self._refused(refused)
+                raise _refused(refused)
         return planned
-
-    def _refused(self, sentence: str) -> ReloadRefused:
-        hours = ", ".join(self._hours)
-        return ReloadRefused(self._hours, f"{sentence}; nothing of hour {hours} is changed")
 
     def _run(
         self, schema: Registered, progress: Progress, may_reject: bool
     ) -> tuple[Manifest, list[str]]:
         time_taken = WorkingTime(self._parts.clock, self._parts.spark)
         found, ranges = self.plan()
-        old = [each.file for each in self._files.values()]
         before, names = self._tables(found)
         locations = {**self._parts.feed.locations_of(self._topic.source), **names}
         job = replace(
             job_of(self._parts, self._topic, self._load, schema, locations),
             patient=False,
             gaps=found.gaps,
-            hours=frozenset(map(layout.hour_number, self._hours)),
+            hours=frozenset(layout.hour_number(layout.hour_of(path)) for path in self._chosen),
         )
         read = self._read(job, ranges, before, progress)
-        check_same(self._topic.name, contents(old), contents(read.files), may_reject=may_reject)
+        self._check(read.files, may_reject)
         change, notes = self._change_of_rejects(read)
         manifest = self._manifest(schema, read, change)
         return replace(manifest, seconds=round(time_taken.seconds(), 3)), notes
@@ -159,7 +168,7 @@ class TopicReload:
             tables = read_tables(store, found.before)
             return tables, {**tables.locations, **names_since(store, name, load)}
         except StateRefused:  # another loader may have deleted the manifest meanwhile
-            operations.run(beginnings.check_kept(name, self._hours, load), store)
+            operations.run(beginnings.check_kept(name, load), store)
             raise
 
     def _read(
@@ -177,84 +186,55 @@ class TopicReload:
                 pieces, tables.marks, lambda work: self._parts.spark.run(job, work, progress)
             )
             for result in results:
-                self._take(result, read, tables)
+                _take(result, read, tables)
             ends = {each.partition: each.end for each in portion}
             left = [replace(each, first=ends[each.partition]) for each in left]
         return read
 
-    def _take(self, result: PartitionResult, read: Read, tables: Tables) -> None:
-        if result.stop is not None:
-            raise self._refused(result.stop.sentence)
-        tables.marks.setdefault(result.partition, {}).update(result.moved)
-        for each in result.results:
-            read.files.extend(each.files)
-            for (_, agent, start), sums in each.sums.items():
-                if sums.rejects:
-                    read.rejects[agent, start] += sums.rejects
+    def _check(self, new: Sequence[DataFile], may_reject: bool) -> None:
+        """Raises OtherRecords if the new files have other records than the old ones, and
+        ReloadRefused if rows would become rejects although they may not."""
+        name = self._topic.name
+        check_same(f"{name}: nothing is changed: in these hours the log has", self._old, new)
+        was, now = content(self._old, ROWS).records, content(new, ROWS).records
+        if now < was and not may_reject:
+            raise _refused(
+                f"{name}: {was - now} of {was} records that are rows would become rejects (if that "
+                "is right, say --more-rejects)"
+            )
 
     def _change_of_rejects(self, read: Read) -> tuple[Counter[BucketKey], list[str]]:
         """Returns, for each (agent, bucket), by how much this reload changes the number of rejects.
         If the change is not known, returns no change, and a sentence for the operator."""
-        old = [each for each in self._files.values() if each.file.kind == REJECTS]
-        was = contents(each.file for each in old)
-        if was == contents(each for each in read.files if each.kind == REJECTS):
+        if content(self._old, REJECTS) == content(read.files, REJECTS):
             return Counter(), []
-        store, name = self._parts.store, self._topic.name
-        manifests = {
-            load: operations.run(chain.read(name, load), store)
-            for load in {each.load for each in old}
-        }
-        before, unknown = rejects_before(store, old, manifests, self._parts.settings.bucket_ms)
-        if unknown:
-            return Counter(), [
-                f"{name}: {unknown[0]} is gone or damaged, and other records are rejects now: the "
-                f"audit's number of rejects of hour {layout.hour_of(unknown[0])} stays as it was"
-            ]
+        old = [each for each in self._old if each.kind == REJECTS]
         change = Counter(read.rejects)
-        change.subtract(before)
+        for each in old:
+            known = rejects_in(self._parts.store, each, self._parts.settings.bucket_ms)
+            if known is None:
+                return Counter(), [
+                    f"{self._topic.name}: {each.path} is gone or damaged, and other records are "
+                    "rejects now: the audit's number of rejects of these hours stays as it was"
+                ]
+            change.subtract(known)
         return Counter({key: count for key, count in change.items() if count}), []
 
     def _manifest(self, schema: Registered, read: Read, change: Counter[BucketKey]) -> Manifest:
-        newest, load, store = self._newest, self._load, self._parts.store
-        now = self._parts.clock.time_ms()
-        choice = SchemaChoice(schema.subject, schema.version, schema.id)
-        files, side, audit = self._counted(change, now)
-        same, changed = self._by_rows(read.files)
-        kept = operations.run(success_files.marked(newest.topic, same), store)
-        with_rows = {layout.hour_of(each.path) for each in read.files if each.kind == ROWS}
-        return replace(
-            newest,
-            number=load.number,
-            uuid=load.uuid,
-            created=now,
-            program=version("skidway"),
-            partitions=tuple(replace(x, first=x.end, gaps=()) for x in newest.partitions),
-            files=(*read.files, *files),
-            removed=tuple(sorted(self._files)),
-            schema=choice,
-            schemas=self._followed(choice, has_rows=bool(with_rows)),
-            schema_ids={},
-            side=side,
-            audit=audit,
-            columns=stage_columns(store, load, schema.schema),
-            success=success_files.stage(store, load, kept),
-            reopened=tuple(layout.success(load.topic, hour) for hour in changed),
-            unmarked=success_files.unmarked(newest.unmarked, with_rows, now, kept),
+        newest, now_ms = self._newest, self._parts.clock.time_ms()
+        was, now = rows_by_hour(self._old), rows_by_hour(read.files)
+        exchange = Exchange(
+            rows={path: each for path, each in self._files.items() if each.file.kind == ROWS},
+            old=sorted(self._chosen),
+            new=read.files,
+            schema=schema,
+            reopened=sorted(hour for hour in {*was, *now} if was.get(hour) != now.get(hour)),
         )
-
-    def _followed(self, choice: SchemaChoice, *, has_rows: bool) -> tuple[SchemaChoice, ...]:
-        """Returns the manifest's field `schemas`: the schemas of all files of rows after the load.
-        choice: the schema of the rows that the load adds."""
-        ids = {*self._others} - {choice.id if has_rows else None}
-        left = tuple(each for each in self._newest.schemas if each.id in ids)
-        return (*left, choice) if has_rows else left
-
-    def _by_rows(self, files: Sequence[DataFile]) -> tuple[list[str], list[str]]:
-        """Divides the hours into two lists. The first has the hours with the same rows as before.
-        The second has the hours in which rejects became rows, or rows became rejects."""
-        was, now = contents(each.file for each in self._files.values()), contents(files)
-        same = [hour for hour in self._hours if was[hour].rows == now[hour].rows]
-        return same, sorted({*self._hours} - {*same})
+        made = replacing(self._parts.store, newest, self._load, now_ms, exchange)
+        if not change:
+            return made
+        tables, side, audit = self._counted(change, now_ms)
+        return replace(made, files=(*made.files, *tables), side=side, audit=audit)
 
     def _counted(
         self, change: Counter[BucketKey], now_ms: int
@@ -263,8 +243,6 @@ class TopicReload:
         change), the paths of all tables' files, and the manifest's field `audit`.
         """
         newest, source = self._newest, self._topic.source
-        if not change:
-            return [], dict(newest.side), newest.audit
         spans = BucketSpans(self._parts.store, newest.side)
         counts = Counts(self._parts.settings.bucket_ms)
         for (agent, start), rejects in sorted(change.items()):
@@ -278,3 +256,18 @@ class TopicReload:
         staging = TableStaging(self._parts.store, self._load)
         side = {**newest.side, **spans.stage(staging, touched)}
         return staging.files, side, audit
+
+
+def _take(result: PartitionResult, read: Read, tables: Tables) -> None:
+    if result.stop is not None:
+        raise _refused(result.stop.sentence)
+    tables.marks.setdefault(result.partition, {}).update(result.moved)
+    for each in result.results:
+        read.files.extend(each.files)
+        for (_, agent, start), sums in each.sums.items():
+            if sums.rejects:
+                read.rejects[agent, start] += sums.rejects
+
+
+def _refused(sentence: str) -> ReloadRefused:
+    return ReloadRefused(f"{sentence}; nothing is changed")

@@ -37,8 +37,8 @@
   file of rows or rejects, is the sum of the hashes of its records (audit/counts/checksum.py) modulo
   2^64, as a signed long.
 - `schema` is the schema of the rows that this load adds. If a file follows another schema, its
-  entry in `files` has a `schema_id`. `schemas` lists the schemas of all files of rows that the
-  output has after this load.
+  entry in `files` has a `schema_id`. `schemas` lists the schemas whose columns files of rows have
+  after this load. If no file follows one of them, rewritten files have kept columns of it.
 - `removed` lists files of earlier loads. The files of this load have the same records, and replace
   the removed files (loader/rewriting, loader/reloading). A load that removes files reads no new
   offsets. The output consists of the files that a manifest adds and no later manifest removes

@@ -73,8 +73,9 @@ VERSIONS = [
     (
         record(field("line", "string"), field("size", ["double", "string"]),
                field("server", "string"), field("took", ["long", "boolean", "string"]),
-               place("hall"), field("user", "long", default=-1)),
-        {"line": "e", "size": 2.5, "server": "web5", "took": 9, "place": {"hall": "h"}, "user": 5},
+               place("hall"), field("user", ["null", "string"], default=None)),
+        {"line": "e", "size": 2.5, "server": "web5", "took": 9, "place": {"hall": "h"},
+         "user": "v"},
     ),
 ]  # fmt: skip
 """Five versions of a schema, each with a row. The registry accepts each version as a change of the
@@ -102,7 +103,7 @@ def test_all_rows_are_read_after_any_change(
     """Plain Spark, DuckDB and pyarrow can read rows of all five schema versions in one hour. They
     need only the directory, and they find the original values. Between the versions, a number
     becomes a double, fields are renamed with aliases, and types become members of unions. One field
-    is dropped, and later comes back with another type."""
+    is dropped, and later comes back, with its old values."""
     topic = cluster.topic(1, json.dumps(VERSIONS[0][0]))
     cluster.announce(topic, 1)
     loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
@@ -129,11 +130,42 @@ def test_all_rows_are_read_after_any_change(
         assert loading.loaded()["rows"] == 1
     found = read_in_each_way(loading, folder)
     assert [row["size"]["member0"] for row in found] == [3.0, 0.5, 1.5, None, 2.5]
-    assert [row["user"] for row in found] == [None, None, None, None, 5]
-    kept = [pq.ParquetFile(each).read() for each in folder.rglob("*.parquet")]
-    old = [x[name].to_pylist() for x in kept for name in x.column_names if name[:5] == "user@"]
-    assert sorted(old, key=str) == [["u"], [None], [None]]
+    assert [row["user"] for row in found] == [None, None, "u", None, "v"]
     assert is_whole(loading.output, 5)
+
+
+@promise("5 columns")
+def test_a_name_that_comes_back_with_another_type(
+    cluster: Cluster, spark: SharedSpark, tmp_path: Path
+) -> None:
+    """If a version has the name of a dropped field, but another type, no value is dropped or
+    converted: the older files stay as they are, rows are loaded, and each run names the field and
+    both versions. Every file can still be read by itself."""
+    versions = [
+        record(field("line", "string"), field("user", "string")),
+        record(field("line", "string")),
+        record(
+            field("line", "string"), field("user", {"type": "map", "values": "long"}, default={})
+        ),
+    ]
+    rows = [{"line": "a", "user": "u"}, {"line": "b"}, {"line": "c", "user": {"id": 5}}]
+    topic = cluster.topic(1, json.dumps(versions[0]))
+    cluster.announce(topic, 1)
+    loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
+    for number, (version, row) in enumerate(zip(versions, rows, strict=True)):
+        cluster.send_version(topic, number, version, row)
+        done = loading.run()
+        assert json.loads(done.stdout)["rows"] == 1
+    assert done.returncode == 1
+    assert (
+        f"version 1 of {topic}-value stay as they are beside version 3: field user" in done.stderr
+    )
+    files = sorted((tmp_path / "out" / topic).rglob("*.parquet"))
+    tables = [pq.ParquetFile(each).read() for each in files]
+    assert [each["user"].to_pylist() for each in tables if "user" in each.column_names] == [
+        ["u"], [[("id", 5)]],
+    ]  # fmt: skip
+    assert is_whole(loading.output, 3)
 
 
 def read_in_each_way(loading: Loading, folder: Path) -> list[dict[str, Any]]:

@@ -83,9 +83,9 @@ def test_problems_are_printed_and_give_the_status(
     the most serious problem. With --json, it prints a document with the hours and the problems."""
     hours = ["--from", "2026-01-31T10", "--to", "2026-01-31T12"]
     result = Reloaded("logs", [4], {"2026-01-31T11"}, problems=[SkidwayError("offset 3 is gone")])
-    options = ("--more-rejects", "--dry-run")
+    options = ("--more-rejects", "--drop-fields", "--dry-run")
     code, wish = wished(given, "logs", *hours, *options, result=result)
-    assert (code, wish.may_reject, wish.dry) == (1, True, True)
+    assert (code, wish.may_reject, wish.may_drop, wish.dry) == (1, True, True, True)
     assert "skidway load: offset 3 is gone" in capsys.readouterr().err
     assert wished(given, "logs", *hours, "--json", result=result)[0] == 1
     document = json.loads(capsys.readouterr().out)

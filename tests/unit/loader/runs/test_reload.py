@@ -51,11 +51,11 @@ HOUR_MS = layout.HOUR_MS
 FIRST = START_MS // HOUR_MS
 
 
-def wish(first: int = 0, count: int = 1, *, may_reject: bool = False, dry: bool = False) -> Wish:
+def wish(first: int = 0, count: int = 1, **more: bool) -> Wish:
     """Returns a request to reload `count` hours. `first` is the index of the first of these hours;
     the hour of the topic's first lines has the index 0."""
     begin, end = (layout.hour_text(FIRST + at) for at in (first, first + count))
-    return Wish(TOPIC, begin, end, may_reject, dry)
+    return Wish(TOPIC, begin, end, **more)
 
 
 @pytest.fixture
@@ -146,15 +146,12 @@ def unannounced(loading: MemoryLoading, time_ms: int = START_MS) -> None:
 
 
 @promise("5 reload")
-@pytest.mark.parametrize("lost", ["nothing", "a file of rejects"])
-def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
+def test_rejects_become_rows(loading: MemoryLoading) -> None:
     """Records that were rejects because their log file was not announced become rows if a reload
     runs after the announcement. For each bucket, the loader then publishes counts with fewer
-    rejects and as many records as before. This holds even if a file of rejects has been lost."""
+    rejects and as many records as before."""
     unannounced(loading)
     assert sorted(rejects(loading).values()) == [0, 1, 1, 1]
-    if lost != "nothing":
-        loading.store.delete(paths(loading, 4, "rejects")[0])
     before = [(x.counts, x.number) for x in loading.deltas()]
     loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
     done = loading.reload(wish())
@@ -173,6 +170,20 @@ def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
     loading.write(5)
     assert loading.run().rows == 5
     assert len(loading.rows()) == 68
+
+
+@promise("5 reload")
+def test_rejects_of_a_lost_file_become_rows(loading: MemoryLoading) -> None:
+    """If a file of rejects is lost, a reload still turns its records into rows. Nobody knows any
+    more how many rejects each bucket had, so the audit's number stays, and a note says so."""
+    unannounced(loading)
+    loading.store.delete(paths(loading, 4, "rejects")[0])
+    before = rejects(loading)
+    loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
+    done = loading.reload(wish())
+    assert (done.problems, done.rejects_after, len(loading.rows())) == ([], 0, 63)
+    assert "the audit's number of rejects of these hours stays as it was" in done.notes[0]
+    assert rejects(loading) == before
 
 
 @contextmanager
@@ -330,6 +341,24 @@ def test_rows_become_rejects_only_if_the_operator_says_so(loading: MemoryLoading
 
 
 @promise("5 reload")
+def test_values_are_dropped_only_if_the_operator_says_so(loading: MemoryLoading) -> None:
+    """If the newest schema lacks a field whose values the files of an hour have, a reload of the
+    hour would drop these values, so it needs the operator's permission. Without the permission it
+    changes nothing."""
+    loading.versions.append(GROWN)
+    loading.append(Record(AGENT, 1, 60 * LENGTH, LENGTH, START_MS + 2 * HOUR_MS))
+    loading.run()
+    loading.versions.append(SCHEMA)
+    before = loading.store.snapshot
+    (problem,) = loading.reload(wish(2)).problems
+    assert "the newest schema lacks the field level" in str(problem)
+    assert loading.store.snapshot == before
+    assert loading.reload(wish(0)).problems == []
+    assert loading.reload(wish(2, may_drop=True)).problems == []
+    assert faults(loading) == []
+
+
+@promise("5 reload")
 def test_repeats_stay_repeats(loading: MemoryLoading) -> None:
     """A reload drops the same repeated records as the original loads. This includes repeats of
     records that earlier loads have loaded into other hours."""
@@ -344,23 +373,21 @@ def test_repeats_stay_repeats(loading: MemoryLoading) -> None:
 
 @promise("5 reload")
 def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -> None:
-    """The log may no longer have exactly those records of an hour that were loaded. Then the hour
-    stays as it is, and the error gives the numbers of loaded and of found records. Other hours are
-    reloaded nevertheless."""
+    """The log may no longer have exactly those records that were loaded. Then all files stay as
+    they are, and the error gives the numbers of loaded and of found records."""
     log = loading.cluster.log(DATA)
     good, end = list(log.batches), log.end
     del log.batches[2:]
     log.end = 40
     loading.append(*(Record(AGENT, 1, at * LENGTH, LENGTH) for at in range(41, 61)))
-    before = loading.store.read(paths(loading, 3)[0])
+    before = loading.store.snapshot
     with patch("skidway.loader.runs.topic_reload.compared", lambda *given: given[-1]):
         done = loading.reload(wish(0, 2))
     assert [str(each) for each in done.problems] == [
-        f"{TOPIC}, hour {layout.hour_text(FIRST)}: the log has 40 records, but they are not the 40 "
-        "that were committed; nothing of this hour is changed"
+        f"{TOPIC}: nothing is changed: in these hours the log has 60 records, but they are not the "
+        "60 that were committed"
     ]
-    assert (done.loads, done.hours, done.exit_code) == ([4], {layout.hour_text(FIRST + 1)}, 1)
-    assert loading.store.read(paths(loading, 3)[0]) == before
+    assert (done.loads, done.exit_code, loading.store.snapshot) == ([], 1, before)
     (problem,) = loading.reload(wish()).problems
     assert "diverged" in str(problem)
     log.batches, log.end = good, end
@@ -369,34 +396,19 @@ def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -
 
 @promise("5 reload")
 def test_offsets_that_are_gone_are_refused(loading: MemoryLoading) -> None:
-    """If the log no longer has all offsets that the loads of an hour have read, the hour stays as
-    it is, and the error names the partition and the missing offsets. Hours of later loads are
+    """If the log no longer has all offsets that the loads of the hours have read, the hours stay as
+    they are, and the error names the partition and the missing offsets. Hours of later loads can be
     reloaded nevertheless."""
     loading.store.delete(paths(loading, 1)[0])
     loading.cluster.log(DATA).expire(20)
     before = loading.store.snapshot
-    done = loading.reload(wish())
-    assert [str(each) for each in done.problems] == [
-        f"{TOPIC} partition 0: offsets 0 to 19 are gone from the log, so the records from offset 0 "
-        f"on cannot be loaded again; nothing of hour {layout.hour_text(FIRST)} is changed"
-    ]
-    assert loading.store.snapshot == before
+    for count in (1, 2):
+        assert [str(each) for each in loading.reload(wish(0, count)).problems] == [
+            f"{TOPIC} partition 0: offsets 0 to 19 are gone from the log, so the records from "
+            "offset 0 on cannot be loaded again; nothing is changed"
+        ]
+        assert loading.store.snapshot == before
     assert loading.reload(wish(1)).problems == []
-
-
-@promise("5 reload")
-def test_an_hour_that_cannot_be_reloaded_keeps_back_no_other_hour(loading: MemoryLoading) -> None:
-    """If the log lacks offsets of some hours, the other hours are reloaded. For each hour that
-    could not be reloaded, the result has a problem that names the hour."""
-    loading.write(20, time_ms=START_MS + 2 * HOUR_MS)
-    loading.run()
-    loading.cluster.log(DATA).expire(20)
-    loading.store.delete(paths(loading, 2)[0])
-    done = loading.reload(wish(0, 3))
-    (problem,) = done.problems
-    assert f"nothing of hour {layout.hour_text(FIRST)} is changed" in str(problem)
-    assert done.hours == {layout.hour_text(FIRST + 1), layout.hour_text(FIRST + 2)}
-    assert (lines(loading), faults(loading)) == (all_lines(80), [])
 
 
 def test_gaps_that_the_loads_passed_over_are_no_obstacle() -> None:
@@ -492,16 +504,13 @@ def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
     assert mark["rows"] == 43
 
 
-@pytest.mark.parametrize(("offsets", "loads"), [(60, [4]), (59, [4, 5]), (25, [4, 5])])
-def test_many_records_take_several_loads(
-    loading: MemoryLoading, offsets: int, loads: list[int]
-) -> None:
-    """One load reloads several hours if they have at most `max.offsets.per.load` records together.
-    An hour with more records gets a load of its own. The tasks of this load run in portions, and
-    each portion reads at most `max.offsets.per.load` offsets."""
+@pytest.mark.parametrize("offsets", [60, 25])
+def test_many_offsets_are_read_in_portions(loading: MemoryLoading, offsets: int) -> None:
+    """One load reloads all hours. Its tasks run in portions, and each portion reads at most
+    `max.offsets.per.load` offsets."""
     with patch("skidway.loader.runs.topic_reload.run_all", wraps=run_all) as portions:
         done = loading.reload(wish(0, 2), max_offsets_per_load=offsets)
-    assert (done.problems, done.loads) == ([], loads)
+    assert (done.problems, done.loads) == ([], [4])
     assert (lines(loading), faults(loading)) == (all_lines(60), [])
     read = [sum(each.end - each.first for each in call.args[0]) for call in portions.mock_calls]
     assert max(read) <= offsets, read

@@ -3,8 +3,10 @@ new schema are written, a special load gives older files the columns of this sch
 
 from __future__ import annotations
 
+import io
 import json
 
+import pyarrow.parquet as pq
 import pytest
 
 from skidway.loader.reading.columns import OWN
@@ -12,8 +14,9 @@ from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.compaction import RACES_MAX
 from skidway.loader.runs.reload import Wish
 from skidway.loader.state import layout
+from skidway.loader.state.manifest import ROWS
 from skidway.schemas.wire import prefix
-from support.loading import CHOICE, GROWN, SCHEMA_ID, TOPIC, Record, once
+from support.loading import CHOICE, GROWN, SCHEMA, SCHEMA_ID, TOPIC, Record, once
 from support.memory_loading import MemoryLoading
 from support.promises import promise
 
@@ -188,13 +191,9 @@ def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: Mem
     assert loading.manifest(5).columns is None, "the rewriting load has put it there already"
 
 
-@promise("5 columns")
-@pytest.mark.parametrize(("kind", "default"), [("int", 5), ("string", "x")])
-def test_a_dropped_field_comes_back(loading: MemoryLoading, kind: str, default: object) -> None:
-    """Rewritten files keep the values of a field that the new schema lacks. The values are in a
-    column whose name contains the old schema's id. If a third version has a field of the same name
-    again, this is another field with a column of its own. In this column the older rows have null,
-    and not their old values."""
+def with_dropped_level(loading: MemoryLoading) -> None:
+    """Loads a row with the field `level`, and then a row of a version that lacks this field, and
+    for which the older files must be rewritten."""
     loading.versions.append(GROWN)
     loading.write(1)
     loading.run()
@@ -202,13 +201,81 @@ def test_a_dropped_field_comes_back(loading: MemoryLoading, kind: str, default: 
     loading.write(1)
     assert loading.run().loads == [5, 6]
     loading.compact()
-    loading.versions.append(with_level(kind, default))
+
+
+@promise("5 columns")
+def test_a_dropped_field_comes_back(loading: MemoryLoading) -> None:
+    """Rewritten files keep the values of a field that the new schema lacks, in the column of its
+    name. If a third version has the field again, older rows have their old values."""
+    with_dropped_level(loading)
+    loading.versions.append(with_level("int", 5))
     loading.write(1)
     outcome = loading.run()
     assert (outcome.loads, outcome.problems) == ([8], [])
-    rows = loading.rows()
-    assert [row["level@2"] for row in rows[59:]] == [None, 3, None, None]
-    assert [row["level"] for row in rows[59:]] == [None, None, None, default]
+    assert [row["level"] for row in loading.rows()[59:]] == [None, 3, None, 5]
+
+
+@promise("5 columns")
+def test_a_dropped_field_comes_back_with_another_type(loading: MemoryLoading) -> None:
+    """If a version has the name of a dropped field, but another type, older files keep their
+    values and stay as they are. Loads go on, and each run names the field and the versions."""
+    with_dropped_level(loading)
+    loading.versions.append(with_level("string", "x"))
+    for load in (8, 9):
+        loading.write(1)
+        outcome = loading.run()
+        assert outcome.loads == [load]
+        (problem,) = outcome.problems
+        assert "columns of version 2 of " in str(problem)
+        assert "beside version 4: level has another type" in str(problem)
+        assert loading.manifest(load).removed == ()
+    files = (file for at in (7, 8, 9) for file in loading.manifest(at).files if file.kind == ROWS)
+    tables = [pq.read_table(io.BytesIO(loading.store.read(x.path) or b"")) for x in files]
+    found = [each["level"].drop_null().to_pylist() for each in tables]
+    assert found == [[3], ["x"], ["x"]]
+
+
+@promise("5 columns")
+def test_a_version_whose_files_cannot_follow(loading: MemoryLoading) -> None:
+    """If no row of an older version can have the columns of the newest one, the files stay as they
+    are, loads go on, and each run names the field and the versions once."""
+    loading.versions.append(GROWN)
+    loading.write(1)
+    loading.run()
+    loading.versions += [SCHEMA, with_level("bytes", "x")]
+    for loads in ([5, 6], [7]):
+        loading.write(1)
+        outcome = loading.run()
+        assert outcome.loads == loads
+        (problem,) = outcome.problems
+        assert "columns of version 2 of " in str(problem)
+        assert "beside version 4: field level was written as int32 and is binary now" in str(
+            problem
+        )
+
+
+@promise("5 columns")
+def test_values_of_nested_fields_are_never_dropped(loading: MemoryLoading) -> None:
+    """If a new version lacks a nested field, and also needs older files to be rewritten, the files
+    stay as they are, because the new files would lack the values. Each run names the field."""
+
+    def place(*names: str) -> dict[str, object]:
+        fields = [{"name": each, "type": "string", "default": ""} for each in names]
+        inner = {"type": "record", "name": "Place", "fields": fields}
+        return {"name": "place", "type": inner, "default": dict.fromkeys(names, "x")}
+
+    versions = [json.loads(SCHEMA), json.loads(CHOICE)]
+    versions[0]["fields"].append(place("room", "city"))
+    versions[1]["fields"].append(place("city"))
+    loading.versions.append(json.dumps(versions[0]))
+    loading.write(1)
+    loading.run()
+    loading.versions.append(json.dumps(versions[1]))
+    loading.write(1)
+    (problem,) = loading.run().problems
+    assert "version 3: it has no field place.room, whose values would be gone" in str(problem)
+    (file,) = (each for each in loading.manifest(4).files if each.kind == ROWS)
+    assert loading.store.read(file.path) is not None
 
 
 def test_who_lost_a_race_looks_again_which_files_must_be_rewritten(
