@@ -34,7 +34,7 @@ The modules of the kernel in reading order:
     ports           reserves a port, and finds who listens on a port
     coordination    ZooKeeper through kazoo
     java, zookeeper a real ZooKeeper from the jars of pyspark
-    lean_arrow      prevents Arrow from importing modules that no program uses
+    lean_arrow      prevents Arrow from importing pandas, which no program uses
     extras          the packages that each program needs in addition to those of the kernel
     host_name       the name of this host in messages and printed commands
     insecure_listeners    listeners that other hosts reach without authentication

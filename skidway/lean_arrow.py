@@ -1,32 +1,17 @@
-"""Prevents Arrow from importing modules that Skidway's programs never use, so that the programs
-start sooner and need less memory.
-
-pandas: if pandas is installed (pyspark needs it), Arrow imports pandas when Arrow makes its first
-array. This takes half a CPU second and 40 MB.
-
-pyarrow.vendored.docscrape: Arrow uses this module to parse the docstrings of its functions and to
-make new docstrings from them. This takes about 15 ms and 1 MB. `leave_out` also works with a
-version of Arrow that does not have this module.
+"""Prevents Arrow from importing pandas. Where pandas is installed (Spark needs it), Arrow imports
+it with its first array. This takes half a CPU second and 40 MB, and no program of Skidway uses it.
 """
 
 from __future__ import annotations
 
 import sys
-import types
 from typing import Final
-
-DOCSCRAPE: Final = "pyarrow.vendored.docscrape"
 
 
 def leave_out() -> None:
-    """Prevents Arrow from importing pandas and docscrape. Call this function before Arrow is
-    imported."""
+    """Prevents the import of pandas. Call this function before Arrow is imported."""
     if _PANDAS not in sys.meta_path:
         sys.meta_path.insert(0, _PANDAS)
-    if "pyarrow.compute" not in sys.modules:
-        module = types.ModuleType(DOCSCRAPE)
-        module.NumpyDocString = _NoDocumentation  # type: ignore[attr-defined]
-        sys.modules[DOCSCRAPE] = module
 
 
 def allow_pandas() -> None:
@@ -34,13 +19,6 @@ def allow_pandas() -> None:
     the first query on."""
     if _PANDAS in sys.meta_path:
         sys.meta_path.remove(_PANDAS)
-
-
-class _NoDocumentation(dict[str, list[object]]):
-    """Stands for a docstring as docscrape would parse it, but without any parameters."""
-
-    def __init__(self, _text: str) -> None:
-        super().__init__(Parameters=[])
 
 
 class _WithoutPandas:

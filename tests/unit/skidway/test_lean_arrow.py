@@ -17,18 +17,6 @@ def imported(code: str) -> set[str]:
     return set(found.stdout.split())
 
 
-def test_arrow_has_its_functions_without_their_documentation() -> None:
-    """Arrow's functions work, although `lean_arrow` replaces the module that writes their
-    docstrings."""
-    modules = imported(
-        "from skidway import lean_arrow; lean_arrow.leave_out(); lean_arrow.leave_out(); "
-        "import pyarrow, pyarrow.compute as pc; "
-        "assert pc.sum(pyarrow.array([1, 2])).as_py() == 3; "
-        "assert pc.match_substring(pyarrow.array(['abc']), 'b', ignore_case=True)[0].as_py()"
-    )
-    assert modules.isdisjoint({"pandas", "pydoc"})
-
-
 @pytest.mark.parametrize("noun", ["agent", "audit", "load", "rejected", "schemas"])
 def test_a_command_imports_arrow_without_pandas(noun: str) -> None:
     """A process that has run a command of `skidway` can import Arrow and make arrays without
