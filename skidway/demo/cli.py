@@ -114,8 +114,7 @@ def check_logs(patterns: Sequence[str]) -> None:
                 scan.unreadable.append((file.path, error.strerror or str(error)))
         if scan.unreadable:
             path, said = scan.unreadable[0]
-            more = f" (and {len(scan.unreadable) - 1} more paths)" * (len(scan.unreadable) > 1)
-            raise UsageError(f"--logs {pattern!r}: cannot read {shown(path)}: {said}{more}")
+            raise UsageError(f"--logs {pattern!r}: cannot read {shown(path)}: {said}")
 
 
 def _play(programs: Programs, display: Display, args: argparse.Namespace) -> int:

@@ -15,6 +15,7 @@ change no verdict and hide no missing byte.
 from __future__ import annotations
 
 import contextlib
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -35,6 +36,7 @@ from skidway.kafka.types import TopicPartition
 READ_BYTES = 1 << 20
 WAIT_S = 5.0
 ASK_TIMEOUT_MS = 5_000
+MEASURE_EVERY_S = 0.5
 FATES = ("acknowledged", "rejected", "filtered", "lost", "uncertain")
 WRITTEN, AGENT, BROKER, MIRROR, COUNTED, ROWS = TIERS = (
     "written", "agent", "broker", "mirror", "counted", "hdfs",
@@ -119,7 +121,8 @@ class Tiers:
         self.written = Written(self.site.written)
         self.away: set[str] = set()
         self._records = {BROKER: 0, MIRROR: 0}
-        self._loaded = 0
+        self._loaded, self._measured_s = 0, float("-inf")
+        self._now: dict[str, int] = {}
 
     def note_loaded(self) -> None:
         """Asks how much is loaded. To be called after each load."""
@@ -128,19 +131,23 @@ class Tiers:
 
     def measure(self) -> dict[str, int]:
         """Returns the number of lines in each tier. The agent counts bytes; the mean length of the
-        written lines converts them."""
+        written lines converts them. An answer counts for `MEASURE_EVERY_S`."""
+        if time.monotonic() - self._measured_s < MEASURE_EVERY_S:
+            return self._now
         written = sum(self.written.count().values(), Counter[str]())
         self._ask(BROKER, DATACENTER, writer.TOPICS)
         self._ask(MIRROR, OFFLINE, MIRRORED)
         mine = [row for row in ledger(self.site) if row["topic"] in writer.TOPICS]
         settled = sum(row[fate] for row in mine for fate in FATES)
-        return {
+        self._now = {
             WRITTEN: written["lines"],
             AGENT: settled * written["lines"] // max(written["bytes"], 1),
             **self._records,
             COUNTED: self._counted(),
             ROWS: self._loaded,
         }
+        self._measured_s = time.monotonic()
+        return self._now
 
     def _ask(self, tier: str, cluster: str, topics: Sequence[str]) -> None:
         if tier not in self.away:

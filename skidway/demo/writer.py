@@ -121,13 +121,6 @@ class Stream:
         self._begin = self._lines
 
 
-def due(elapsed_s: float, lines: int, seconds: float) -> int:
-    """Returns how many lines the writer must have written `elapsed_s` seconds after its start."""
-    if elapsed_s < seconds:
-        return int(lines * elapsed_s / seconds)
-    return lines + int((elapsed_s - seconds) * AFTERWARDS_PER_S)
-
-
 def main() -> int:
     """Runs the writer as a program."""
     stopped = threading.Event()
@@ -137,7 +130,9 @@ def main() -> int:
     streams = [Stream(folder, topic, rotated_lines) for topic in TOPICS]
     begin = time.monotonic()
     while not stopped.wait(EVERY_S):
-        until, now = due(time.monotonic() - begin, lines, seconds), datetime.now(UTC)
+        elapsed_s, now = time.monotonic() - begin, datetime.now(UTC)
+        until = int(lines * min(elapsed_s / seconds, 1))
+        until += int(max(elapsed_s - seconds, 0) * AFTERWARDS_PER_S)
         for stream in streams:
             stream.write(-(-until // len(TOPICS)), now)  # rounded up, so that no line is missing
     return 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from skidway import machine
 from skidway.cli import main
-from skidway.demo import cli
 from skidway.demo.cli import check_logs
 from skidway.errors import UsageError
 from skidway.machine import Finding
@@ -47,7 +47,7 @@ def test_a_file_that_cannot_be_read_is_refused_before_anything_starts(
     def refuse(path: str, *_: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied", path)
 
-    monkeypatch.setattr(cli.os, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(UsageError, match=r"/a\.log: Permission denied$"):
         check_logs([logs])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +179,7 @@ def test_tiers_are_counted_in_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     path.write_text(10 * f"{json.dumps({})}\n")
     mine = FILE | {"topic": JSON, "acknowledged": 12, "rejected": 3}
     monkeypatch.setattr(counts, "ledger", lambda _: [mine, FILE | {"topic": "other"}])
-    asked: list[Sequence[str]] = []
-    monkeypatch.setattr(counts, "record_count", lambda _, topics: asked.append(topics) or 4)
+    monkeypatch.setattr(counts, "record_count", lambda _, topics: len(topics))
     database = site.data("count-dc1") / "counter.db"
     database.parent.mkdir(parents=True)
     CounterState(database).close()
@@ -189,5 +187,4 @@ def test_tiers_are_counted_in_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     tiers.away.add(counts.BROKER)
     found = tiers.measure()
     assert (found[WRITTEN], found[AGENT], found[COUNTED], found[ROWS]) == (10, 5, 0, 0)
-    assert (found[counts.BROKER], found[counts.MIRROR]) == (0, 4)
-    assert asked == [counts.MIRRORED]
+    assert (found[counts.BROKER], found[counts.MIRROR]) == (0, len(counts.MIRRORED))

@@ -5,8 +5,6 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from skidway.demo import writer
 from skidway.demo.counts import Written
 from skidway.demo.writer import ACCESS_LINE, JSON, ORDER_FIELDS, TOPICS, Stream, files
@@ -21,14 +19,6 @@ def test_lines_fit_their_parsers() -> None:
         assert "\n" not in writer.raw_line(number, NOW)
         assert re.fullmatch(ACCESS_LINE, writer.regex_line(number, NOW))
         assert set(json.loads(writer.json_line(number, NOW))) == set(ORDER_FIELDS)
-
-
-@pytest.mark.parametrize("lines", [1_000, 100_000])
-def test_lines_are_written_evenly_and_then_at_a_fixed_rate(lines: int) -> None:
-    """The demo's writer writes all lines evenly within the given seconds. Afterwards it writes 200
-    lines in each second, whatever the rate was before."""
-    due = [writer.due(at, lines, 10.0) for at in (0.0, 5.0, 10.0, 12.0)]
-    assert due == [0, lines // 2, lines, lines + 400]
 
 
 def test_what_is_counted_is_what_lies_in_the_files(tmp_path: Path) -> None:
