@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from skidway.demo.supervisor import session_members
+from skidway.demo.programs import session_members
 
 
 def describe() -> str:

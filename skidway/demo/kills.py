@@ -1,92 +1,75 @@
-"""Makes a sentence for each kill -9: what the program was doing, and what became of this work.
+"""Kills four programs with kill -9, each while it has work in hand, and starts them again.
 
-The sentences tell what was seen, and judge nothing: the audit, the recount and the comparison with
-the writer's own count say whether anything is missing. This module does no I/O.
+A sentence for each kill tells what the program had not done, and when it had done it. The sentences
+judge nothing: the audit, the recount and the comparison with the writer's files say whether
+anything is missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
 
-from skidway.demo.states import AgentState, CounterState
-from skidway.kafka.types import TopicPartition
+from skidway.demo.counts import AGENT, BROKER, COUNTED, MIRROR, ROWS, WRITTEN, Tiers
+from skidway.demo.programs import Programs
+from skidway.loader.runs.progress_display import EVENT
 
-Offsets = Mapping[TopicPartition, int]
+PAUSE_S = 3.0  # before each kill, so that the table shows how the program before catches up
 
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """One kill and its result. `met` says what the program was doing, and `cost` says what became
-    of this work. `seconds` is the time from the kill until the interrupted work was done.
-    """
-
-    program: str
-    met: str
-    cost: str
-    seconds: float
-
-    @property
-    def sentence(self) -> str:
-        return f"{self.met}; {self.cost}. That took {self.seconds:.1f} s."
+UNACKNOWLEDGED = (WRITTEN, AGENT, "written lines were not acknowledged")
+WORK = {
+    "agent": (AGENT, *UNACKNOWLEDGED),
+    "broker-dc1": (BROKER, *UNACKNOWLEDGED),
+    "count-dc1": (COUNTED, BROKER, COUNTED, "records were not counted"),
+    "loader": (ROWS, MIRROR, ROWS, "records were not loaded"),
+}
+"""For each program: its tier, two tiers between which is the work that a kill interrupts, and words
+for this work."""
 
 
-def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
-    """Describes a kill of the agent. `killed` is the agent's state on disk after the kill. `now` is
-    the agent's state after the agent has sent the interrupted bytes."""
-    flying = killed.in_flight
-    met = (
-        f"{sum(flying.values()):,} bytes of {len(flying)} files were promised in {killed.intents} "
-        "intents and not acknowledged"
-    )
-    lost, uncertain = now.lost - killed.lost, now.uncertain - killed.uncertain
-    cost = f"they were sent again and acknowledged ({lost:,} bytes lost, {uncertain:,} uncertain)"
-    return Kill("agent", met, cost, seconds)
+def kill_all(programs: Programs, tiers: Tiers, say: Callable[[str], None]) -> dict[str, str]:
+    """Kills the four programs, one after the other, while the writer writes. A kill is over when
+    the work that it interrupted is done. say: prints what happened. Returns a sentence for each
+    kill, by program."""
+
+    def kill(name: str, start: Callable[[str], None]) -> str:
+        tier, ahead, behind, words = WORK[name]
+        before, begin = tiers.measure(), time.monotonic()
+        pid = programs.kill(name)
+        tiers.away.add(tier)
+        say(f"kill -9 {pid}: {name}")
+        start(name)
+        tiers.away.discard(tier)
+        programs.until(lambda: tiers.measure()[behind] >= before[ahead], f"the work of {name}")
+        say(f"{name} is back, what it had in hand is done again")
+        count, seconds = max(before[ahead] - before[behind], 0), time.monotonic() - begin
+        return f"{count:,} {words}; {seconds:.1f} s later, all of them were."
+
+    def is_loading() -> bool:
+        if programs.load_ended():
+            tiers.note_loaded()
+            programs.begin_load()  # the last load ended before it could be killed
+        return EVENT.encode() in programs.errors("loader").read_bytes()
+
+    def load(_name: str) -> None:
+        programs.load()
+        tiers.note_loaded()
+
+    said = {}
+    for name in ("agent", "broker-dc1", "count-dc1"):
+        _wait_for_work(programs, tiers, name)
+        said[name] = kill(name, programs.start)
+    programs.begin_load()
+    programs.until(is_loading, "Spark to load")
+    return said | {"loader": kill("loader", load)}
 
 
-def of_broker(killed: AgentState, log_ends: Offsets, seconds: float) -> Kill:
-    """Describes a kill of the broker. `killed` is the agent's state at the time of the kill; it
-    says which offsets the broker had acknowledged. `log_ends` are the broker's log ends after its
-    restart.
-    """
-    acknowledged = killed.acknowledged_offsets
-    flying = sum(killed.in_flight.values())
-    missing = sum(max(last + 1 - log_ends.get(tp, 0), 0) for tp, last in acknowledged.items())
-    kept = sum(last + 1 for last in acknowledged.values()) - missing
-    met = f"{flying:,} bytes from the agent were on their way to it"
-    cost = (
-        f"its log held all {kept:,} acknowledged records, the rest was taken when it was back"
-        if not missing
-        else f"its log lacks {missing:,} acknowledged records"
-    )
-    return Kill("broker-dc1", met, cost, seconds)
+def _wait_for_work(programs: Programs, tiers: Tiers, name: str) -> None:
+    _, ahead, behind, _ = WORK[name]
+    at_s = time.monotonic() + PAUSE_S
 
+    def is_busy() -> bool:
+        now = tiers.measure()
+        return time.monotonic() > at_s and now[ahead] > now[behind]
 
-def of_counter(killed: CounterState, ends: Offsets, now: CounterState, seconds: float) -> Kill:
-    """Describes a kill of the counter. `ends` are the broker's log ends at the time of the kill.
-    `now` is the counter's state once the counter has reached these log ends."""
-    waiting = sum(max(end - killed.next_offsets.get(tp, 0), 0) for tp, end in ends.items())
-    done = sum(killed.next_offsets.values())
-    met = f"{done:,} records were counted for good, {waiting:,} were not"
-    same = "the same epoch" if now.epoch == killed.epoch else "a NEW epoch"
-    cost = f"it counted on from those offsets in {same}"
-    return Kill("count-dc1", met, cost, seconds)
-
-
-def of_loader(
-    staged: Mapping[str, int], committed: Offsets, began: Offsets, rows: int, seconds: float
-) -> Kill:
-    """Describes a kill of the loader. `staged` is the number of records, by topic, that were in the
-    offline cluster at the time of the kill and were not loaded yet. `committed` are the end offsets
-    in the manifests after the kill. `began` are the offsets at which the next load began. `rows` is
-    the number of rows that the next load committed. A partition of which nothing was committed is
-    not compared: its first load begins where its log begins."""
-    met = f"it was loading {sum(staged.values()):,} records of {len(staged)} topics"
-    moved = [tp for tp, first in began.items() if first != committed.get(tp, first)]
-    where = (
-        f"ELSEWHERE than the last manifest ends, in {len(moved)} partitions"
-        if moved
-        else "at the very offsets where the last manifest ends"
-    )
-    cost = f"the next load began {where} and committed {rows:,} rows"
-    return Kill("loader", met, cost, seconds)
+    programs.until(is_busy, f"work for {name}")

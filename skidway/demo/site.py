@@ -1,4 +1,4 @@
-"""One pipeline on one machine: folders, ports and a configuration file for every program.
+"""One pipeline on one machine: folders, ports, keys and a configuration file for every program.
 
 The folder of a pipeline contains:
 
@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from skidway import invocation
-from skidway.ports import Reservation
+from skidway.audit.signing.identity import Identity, Role
+from skidway.audit.signing.keys import master_keys_in, new_master_key, text_of
+from skidway.files import make_directory, write_atomically
+from skidway.host_name import host_name
 from skidway.settings.document import yaml_text
 
 DATACENTER, OFFLINE = "dc1", "offline"
-PORTS_TRIED = 200  # for each program; the first port that is tried is its default port
 
 LOADS_EVERY = "10s"
 """With --keep, a load runs this often: as often as a bucket begins (`Timing.bucket_ms`)."""
@@ -60,7 +62,7 @@ class Timing:
 @dataclass(frozen=True, slots=True)
 class Site:
     """Folders, ports and output of one pipeline. is_signed: whether the audit requires signatures;
-    somebody has to make the keys (see module keys)."""
+    then somebody has to call `make_keys`."""
 
     folder: Path
     ports: Mapping[str, int]
@@ -101,59 +103,66 @@ class Site:
     def health(self, program: str) -> str:
         return self.url(f"{program}.metrics") + "/health"
 
+    def make_keys(self) -> None:
+        """Makes a master key if the site has none, and the file with the key of each program that
+        sends messages to the audit."""
+        make_directory(self.masters.parent)
+        if not self.masters.exists():
+            write_atomically(self.masters, text_of([new_master_key()]).encode(), mode=0o600)
+        masters = master_keys_in(self.masters.read_text())
+        for program, identity in {
+            "agent": Identity(Role.AGENT, (DATACENTER, host_name(None))),
+            "count-dc1": Identity(Role.COUNTER, ("broker", DATACENTER)),
+            "count-offline": Identity(Role.COUNTER, ("mirror", OFFLINE)),
+            "loader": Identity(Role.LOADER, (OFFLINE, self.output.rstrip("/"))),
+        }.items():
+            text = text_of(each.sender_key(identity) for each in masters)
+            write_atomically(self.key(program), text.encode(), mode=0o600)
+
     def write(self, sources: Sequence[Mapping[str, Any]]) -> None:
         """Writes every program's configuration file. `sources` becomes the agent's setting
         `sources`."""
-        for program, settings in {
-            "zookeeper": self._zookeeper(),
-            "broker-dc1": self._broker(DATACENTER),
-            "broker-offline": self._broker(OFFLINE)
-            | {
-                "mirror.sources": [
-                    {
-                        "cluster": DATACENTER,
-                        "bootstrap.servers": self.address("broker-dc1"),
-                        "topics": [".*"],
-                    }
-                ]
-            },
-            "registry": self._registry(),
-            "agent": self._agent(sources),
-            "count-dc1": self._counter(DATACENTER, "broker", [".*"]),
-            "count-offline": self._counter(OFFLINE, "mirror", [rf"{DATACENTER}\..*"]),
-            "loader": self._loader(),
-            "audit": self._audit(),
-        }.items():
+        for program, settings in (
+            self._servers()
+            | self._counters()
+            | {"agent": self._agent(sources), "loader": self._loader(), "audit": self._audit()}
+        ).items():
             path = self.config(program)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(yaml_text(settings, width=1000))
         self.logs.mkdir(parents=True, exist_ok=True)
 
-    def _zookeeper(self) -> dict[str, Any]:
+    def _servers(self) -> dict[str, dict[str, Any]]:
+        mirrored = {
+            "cluster": DATACENTER,
+            "bootstrap.servers": self.address("broker-dc1"),
+            "topics": [".*"],
+        }
         return {
-            "dataDir": str(self.data("zookeeper")),
-            "clientPort": self.ports["zookeeper"],
-            "metrics.listener": self.address("zookeeper.metrics"),
-            "log.file": str(self.logs / "zookeeper.log"),
+            "zookeeper": {
+                "dataDir": str(self.data("zookeeper")),
+                "clientPort": self.ports["zookeeper"],
+                "metrics.listener": self.address("zookeeper.metrics"),
+                "log.file": str(self.logs / "zookeeper.log"),
+            },
+            "broker-dc1": self._broker(DATACENTER),
+            "broker-offline": self._broker(OFFLINE) | {"mirror.sources": [mirrored]},
+            "registry": {
+                "listeners": self.url("registry"),
+                "zookeeper.connect": self.address("zookeeper"),
+                "metrics.listener": self.address("registry.metrics"),
+            },
         }
 
     def _broker(self, cluster: str) -> dict[str, Any]:
         name = f"broker-{cluster}"
         return {
-            "broker.id": 1,
             "cluster.name": cluster,
             "listeners": f"PLAINTEXT://{self.address(name)}",
             "log.dirs": str(self.data(name)),
             "zookeeper.connect": f"{self.address('zookeeper')}/{cluster}",
             "metrics.listener": self.address(f"{name}.metrics"),
             "num.partitions": 2,
-        }
-
-    def _registry(self) -> dict[str, Any]:
-        return {
-            "listeners": self.url("registry"),
-            "zookeeper.connect": self.address("zookeeper"),
-            "metrics.listener": self.address("registry.metrics"),
         }
 
     def _agent(self, sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -169,17 +178,21 @@ class Site:
             **self._signing("agent"),
         }
 
-    def _counter(self, cluster: str, tier: str, topics: list[str]) -> dict[str, Any]:
+    def _counters(self) -> dict[str, dict[str, Any]]:
+        watched = {DATACENTER: ("broker", ".*"), OFFLINE: ("mirror", rf"{DATACENTER}\..*")}
         return {
-            "bootstrap.servers": self.address(f"broker-{cluster}"),
-            "cluster.name": cluster,
-            "tier": tier,
-            "topics": topics,
-            "state.dir": str(self.data(f"count-{cluster}")),
-            "commit.interval.ms": self.timing.count_interval_ms,
-            "bucket.ms": self.timing.bucket_ms,
-            "metrics.listener": self.address(f"count-{cluster}.metrics"),
-            **self._signing(f"count-{cluster}"),
+            f"count-{cluster}": {
+                "bootstrap.servers": self.address(f"broker-{cluster}"),
+                "cluster.name": cluster,
+                "tier": tier,
+                "topics": [topics],
+                "state.dir": str(self.data(f"count-{cluster}")),
+                "commit.interval.ms": self.timing.count_interval_ms,
+                "bucket.ms": self.timing.bucket_ms,
+                "metrics.listener": self.address(f"count-{cluster}.metrics"),
+                **self._signing(f"count-{cluster}"),
+            }
+            for cluster, (tier, topics) in watched.items()
         }
 
     def _loader(self) -> dict[str, Any]:
@@ -202,9 +215,6 @@ class Site:
         return {"audit.key.location": str(self.key(program))} if self.is_signed else {}
 
     def _audit(self) -> dict[str, Any]:
-        required = {
-            "audit.signatures": "require", "audit.master.keys.location": str(self.masters)
-        }  # fmt: skip
         return {
             "bootstrap.servers": self.address("broker-offline"),
             "store.dir": str(self.data("audit")),
@@ -212,7 +222,6 @@ class Site:
             "metrics.listener": self.address("audit.metrics"),
             "lateness.ms": self.timing.lateness_ms,
             "bucket.ms": self.timing.bucket_ms,
-            "tiers": ["agent", "broker", "mirror", "hdfs"],
             "keep.days": 36_500,  # the user's logs may be years old
             "history.days": 36_500,
             "start.commands": {
@@ -220,7 +229,8 @@ class Site:
                 "zookeeper": self.start_command("zookeeper", "zookeeper"),
                 "loader": self.start_command("loader", "load"),
             },
-            **(required if self.is_signed else {}),
+            **({"audit.signatures": "require"} if self.is_signed else {}),
+            **({"audit.master.keys.location": str(self.masters)} if self.is_signed else {}),
         }
 
     def start_command(self, program: str, noun: str) -> str:
@@ -228,12 +238,3 @@ class Site:
         options = ("--config", str(self.config(program).absolute()))
         call = invocation.of_this_process().call
         return invocation.Invocation(call, f"{noun} run", options).start()
-
-
-def reserve_ports(kept: Reservation, defaults: Mapping[str, int] = DEFAULT_PORTS) -> dict[str, int]:
-    """Reserves for each name its default port, or the next free port above it. Returns the ports by
-    name.
-
-    Raises SkidwayError when all PORTS_TRIED ports are in use.
-    """
-    return {name: kept.take(default, PORTS_TRIED) for name, default in defaults.items()}

@@ -26,13 +26,7 @@ LOGS = Path(__file__).parents[1] / "data" / "logs"
 DEMO = (sys.executable, "-m", "skidway.cli", "demo")
 WITHIN_S = 900
 TOPICS = ("access-logs", "order-logs", "worker-logs")
-BECAME = {
-    "agent": "(0 bytes lost, 0 uncertain)",
-    "broker-dc1": "its log held all",
-    "count-dc1": "in the same epoch",
-    "loader": "at the very offsets where the last manifest ends",
-}
-"""For each killed program, what the demo's sentence about the kill says."""
+KILLED = ("agent", "broker-dc1", "count-dc1", "loader")
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
@@ -109,10 +103,10 @@ def test_every_line_is_a_row_although_four_programs_are_killed(two: Two) -> None
     output goes to a file, it is plain text."""
     text = said(two.default)
     assert not {"\r", "\x1b"} & set(text)
-    for program in BECAME:
+    for program in KILLED:
         kills = [line for line in text.splitlines() if line.startswith(f"kill -9 {program}")]
         assert len(kills) == 1, text
-        assert BECAME[program] in kills[0]
+        assert "later, all of them were" in kills[0]
     for topic in TOPICS:
         files = list((two.default / "skidway-demo" / "written" / topic).iterdir())
         lines = sum(path.read_bytes().count(b"\n") for path in files)

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from skidway.cli import main
-from skidway.demo.supervisor import session_members
+from skidway.demo.programs import session_members
 from support.ports import free_port as free_port
 
 PR_SET_PDEATHSIG = 1

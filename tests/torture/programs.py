@@ -18,7 +18,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from skidway.demo.supervisor import session_members
+from skidway.demo.programs import session_members
 from support.processes import NotReady, Program
 
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")

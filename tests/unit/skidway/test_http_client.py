@@ -17,7 +17,7 @@ from urllib3.exceptions import HTTPError
 import skidway
 from skidway.audit.commands import agent_health, history
 from skidway.broker.mirror import cli as mirror
-from skidway.demo import supervisor
+from skidway.demo import programs
 from skidway.http_client import open_url
 from skidway.kafka.source import Source
 from skidway.loader.complete_hours.collector import Collector
@@ -53,8 +53,7 @@ def server() -> Iterator[HTTPServer]:
 @pytest.mark.parametrize(
     "ask",
     [
-        supervisor.health_of,
-        supervisor.healthy,
+        programs.healthy,
         lambda url: agent_health.healths(url, "web1"),
         mirror.health,
         lambda url: history.bucket_history(url, "a", "2026-02-01T10:04:00Z"),

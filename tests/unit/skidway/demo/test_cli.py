@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from skidway import machine
 from skidway.cli import main
-from skidway.demo.cli import keep_kind
+from skidway.demo.cli import check_logs
 from skidway.errors import UsageError
 from skidway.machine import Finding
 
 
-def test_a_folder_holds_one_kind_of_demo(tmp_path: Path) -> None:
-    """A quick demo refuses to run in the folder of a full demo, because the quick demo's agent
-    would not read the full demo's files."""
-    keep_kind(tmp_path, "full")
-    keep_kind(tmp_path, "full")
-    with pytest.raises(UsageError, match=r"holds a full demo.*--dir skidway-demo-quick"):
-        keep_kind(tmp_path, "quick")
+def test_a_pattern_that_matches_no_file_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The demo refuses a pattern of --logs that matches no regular file, for example a wrong name,
+    a directory, an empty text, or a ~ that no shell has expanded. It also refuses a pattern that is
+    not UTF-8."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.log").write_bytes(b"x\n")
+    check_logs(["*.log", str(tmp_path / "a.log")])
+    check_logs([])
+    for pattern in ("b.log", "*.txt", str(tmp_path), "", "~/a.log"):
+        with pytest.raises(UsageError, match=r"the pattern matches no regular file$"):
+            check_logs(["*.log", pattern])
+    with pytest.raises(UsageError, match=r"--logs '\\udcff' has a character that no path has"):
+        check_logs(["\udcff"])
+
+
+def test_a_file_that_cannot_be_read_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If a path that --logs matches cannot be read, the demo names it with the reason, and does not
+    start: it could not end complete."""
+    (tmp_path / "a.log").write_bytes(b"x\n")
+    (tmp_path / "b.log").symlink_to("nowhere")
+    logs = str(tmp_path / "*.log")
+    with pytest.raises(UsageError, match=r"cannot read .*/b\.log: it is a link that leads nowhere"):
+        check_logs([logs])
+    (tmp_path / "b.log").unlink()
+
+    def refuse(path: str, *_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", path)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(UsageError, match=r"/a\.log: Permission denied$"):
+        check_logs([logs])
 
 
 def test_a_machine_on_which_spark_cannot_start_is_told_before_anything_starts(

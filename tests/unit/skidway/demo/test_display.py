@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 
-from skidway.demo.display import Display
+from skidway.demo.counts import BROKER, TIERS, Tiers
+from skidway.demo.display import Display, show_tiers
+from skidway.demo.programs import Programs
+from skidway.demo.site import DEFAULT_PORTS, Site
 
 
 class Terminal(io.StringIO):
@@ -20,33 +24,16 @@ class Time:
 
 
 def test_a_file_gets_plain_lines() -> None:
-    """If the demo's output is a file, it gets one line for each state (the counts of all tiers) and
-    one for each event, without carriage returns and escape codes."""
-    out = io.StringIO()
-    display = Display(out, Time())
-    display.say("begun")
-    display.state(["written 1"])
-    display.say("kill -9 7: agent")
-    display.state(["written 2"])
-    display.end_state()
-    assert (
-        out.getvalue() == "0:00  begun\n0:00  written 1\n0:00  kill -9 7: agent\n0:00  written 2\n"
-    )
-
-
-def test_a_file_gets_few_states() -> None:
-    """If the output is a file, a demo of ten minutes on a slow machine prints at most a dozen
-    lines, and prints no state (content of the demo's table) twice."""
+    """If the demo's output is a file, it gets one line for each event, and one for the state (the
+    counts of all tiers) if nothing else was printed for some seconds. These lines have no carriage
+    returns and escape codes, and no state is printed twice."""
     out, time = io.StringIO(), Time()
     display = Display(out, time)
-    for second in range(600):
+    display.say("begun")
+    for second in range(30):
         time.now_s = float(second)
-        if display.is_due():
-            display.state([f"written {second}"])
-            display.state([f"written {second}"])
-    lines = out.getvalue().splitlines()
-    assert 3 <= len(lines) <= 12
-    assert len(set(lines)) == len(lines)
+        display.state(["a table"], f"written {min(second, 12)}")
+    assert out.getvalue() == "0:00  begun\n0:10  written 10\n0:20  written 12\n"
 
 
 def test_a_terminal_sees_one_table_in_its_place() -> None:
@@ -60,27 +47,17 @@ def test_a_terminal_sees_one_table_in_its_place() -> None:
     assert screen(out.getvalue()) == ["0:00  event", "head", "row 2"]
 
 
-def test_the_last_table_stays() -> None:
-    """After a call of `end_state`, the demo's table stays on the terminal, and later events are
-    written below the table."""
-    out = Terminal()
-    display = Display(out, Time())
-    display.state(["head", "row"])
-    display.end_state()
-    display.say("event")
-    assert screen(out.getvalue()) == ["head", "row", "0:00  event"]
-
-
 def test_an_empty_state_leaves_nothing_behind() -> None:
     """If a state (the content of the demo's table) is empty, the demo erases the table from a
     terminal. If the output is a file, the demo writes nothing."""
     for out in (Terminal(), io.StringIO()):
-        display = Display(out, Time())
-        if out.isatty():
-            display.state(["  agent ..."])
+        time = Time()
+        display = Display(out, time)
+        display.state(["  agent ..."])
+        time.now_s = 60.0
         display.state([])
         display.say("all are healthy")
-        assert screen(out.getvalue()) == ["0:00  all are healthy"]
+        assert screen(out.getvalue()) == ["1:00  all are healthy"]
 
 
 def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +69,21 @@ def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.Monkey
     display.state(["x" * 100])
     display.state(["y" * 100])
     assert screen(out.getvalue()) == ["y" * 19]
+
+
+def test_the_table_says_who_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table has a line for each tier, with its lines and those that it still lacks, and marks a
+    tier whose program was killed. A tier with repeated lines lacks none."""
+    site = Site(tmp_path, DEFAULT_PORTS, "")
+    tiers = Tiers(Programs(site, print))
+    tiers.away.add(BROKER)
+    counts = dict(zip(TIERS, (1_000, 900, 800, 1_020, 600, 0), strict=True))
+    monkeypatch.setattr(Tiers, "measure", lambda _: counts)
+    out = Terminal()
+    show_tiers(Display(out, Time()), tiers)
+    rows = [line.split() for line in screen(out.getvalue())[1:7]]
+    assert rows[0] == ["written", "1,000"]
+    assert rows[2:4] == [["broker", "800", "200", "killed"], ["mirror", "1,020", "0"]]
 
 
 def screen(written: str) -> list[str]:

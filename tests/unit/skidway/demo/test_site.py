@@ -1,4 +1,4 @@
-"""The keys of the demo's programs."""
+"""The keys of the demo's programs, and which settings name them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from skidway.agent.settings import AgentSettings
 from skidway.audit.evidence.admission import Mode
 from skidway.audit.settings import AuditSettings, CounterSettings
 from skidway.audit.signing.keys import master_keys_in, sender_keys_in
-from skidway.demo import keys
 from skidway.demo.site import DEFAULT_PORTS, Site
 from skidway.host_name import host_name
 from skidway.loader.settings import LoaderSettings
@@ -28,7 +27,7 @@ def test_each_program_of_the_demo_signs_as_itself(tmp_path: Path, output: str) -
     loader names it. A second run keeps the master keys, so what the first run signed stays
     proven."""
     site = Site(tmp_path, DEFAULT_PORTS, str(tmp_path / output), is_signed=True)
-    keys.make(site)
+    site.make_keys()
     site.write([])
     audit = load(AuditSettings, site.config("audit"))
     assert (audit.mode, audit.master_keys_location) == (Mode.REQUIRE, site.masters)
@@ -49,7 +48,7 @@ def test_each_program_of_the_demo_signs_as_itself(tmp_path: Path, output: str) -
         "loader": f"loader/offline/{open_store(site.output).url}",
     }
     before = site.masters.read_text()
-    keys.make(site)
+    site.make_keys()
     assert site.masters.read_text() == before
     assert site.masters.stat().st_mode & 0o777 == 0o600
     assert len(master_keys_in(before)) == 1
