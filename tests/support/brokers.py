@@ -105,3 +105,11 @@ def own_broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
     broker = SkidwayBroker(tmp_path, zookeeper)
     yield broker
     broker.end()
+
+
+@pytest.fixture(params=["apache", "skidway"])
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    """The address of the broker that the test uses. Each test runs twice, once with Apache Kafka
+    and once with our broker."""
+    name = "apache_kafka" if request.param == "apache" else "skidway_broker"
+    return str(request.getfixturevalue(name).address)
