@@ -18,8 +18,7 @@ import urllib3
 
 from skidway.errors import SkidwayError
 from support.peers import provide
-from support.ports import free_port
-from support.processes import die_with_parent, eventually
+from support.processes import die_with_parent, eventually, free_port
 
 PACKAGES = ["chromium", "chromium-driver", "fonts-dejavu-core"]
 WHY = "Chromium shows the dashboard's pages in the tests and takes the pictures of the documents"
