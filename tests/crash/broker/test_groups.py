@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import selectors
-import socket
-import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -341,7 +339,6 @@ def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
 
 
 VERSION = 8
-_LENGTH = struct.Struct(">i")
 
 
 class CommittingGroups:
@@ -352,10 +349,10 @@ class CommittingGroups:
     def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
         self.names = [f"press-{number}" for number in range(groups)]
         self._topic, self._partitions = topic, partitions
-        self._sockets = [socket.create_connection(("127.0.0.1", port), 60) for _ in self.names]
+        self._clients = [RawClient(port) for _ in self.names]
         self._selector = selectors.DefaultSelector()
-        for number, each in enumerate(self._sockets):
-            self._selector.register(each, selectors.EVENT_READ, number)
+        for number, each in enumerate(self._clients):
+            self._selector.register(each.socket, selectors.EVENT_READ, number)
 
     def send(self, number: int, offset: int) -> None:
         """Sends a request in which the group with this number commits `offset` for every
@@ -367,15 +364,15 @@ class CommittingGroups:
         topic = OffsetCommitRequestTopic(name=self._topic, partitions=partitions)
         request = OffsetCommitRequest(group_id=self.names[number], topics=(topic,))
         body = encode(request, VERSION)
-        self._sockets[number].sendall(request_frame(request.API, VERSION, offset, "press", body))
+        self._clients[number].send(request_frame(request.API, VERSION, offset, "press", body))
 
     def answered(self, timeout_s: float) -> list[tuple[int, set[int]]]:
         """Waits at most `timeout_s` for answers. Returns the number of each group whose answer has
         arrived, with the error codes in this answer."""
         found = []
         for key, _ in self._selector.select(timeout_s):
-            frame = self._frame(self._sockets[key.data])
-            body = response_body(memoryview(frame), OffsetCommitRequest.API, VERSION)
+            frame = memoryview(self._clients[key.data].receive())
+            body = response_body(frame, OffsetCommitRequest.API, VERSION)
             answer = decode(OffsetCommitResponse, body, VERSION)
             codes = {each.error_code for topic in answer.topics for each in topic.partitions}
             found.append((key.data, codes))
@@ -383,18 +380,5 @@ class CommittingGroups:
 
     def close(self) -> None:
         self._selector.close()
-        for each in self._sockets:
-            each.close()
-
-    def _frame(self, connection: socket.socket) -> bytes:
-        (size,) = _LENGTH.unpack(self._exactly(connection, _LENGTH.size))
-        return self._exactly(connection, size)
-
-    def _exactly(self, connection: socket.socket, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            more = connection.recv(size - len(data))
-            if not more:
-                raise ConnectionResetError("the broker closed the connection")
-            data += more
-        return data
+        for each in self._clients:
+            each.socket.close()
