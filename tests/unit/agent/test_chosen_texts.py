@@ -92,10 +92,11 @@ def test_a_word_of_a_message_is_no_logger(head: str, message: str) -> None:
     """If a program writes no logger, the first word of a message with a dash is not read as one."""
     row = read(f"2026-11-21 08:15:01.123 {head}{message}", format="logback")
     assert row is None or (row["logger"] == "" and message.endswith(row["message"]))
-    for logger in ("com.shop.Cart", "Cart", "root", "c.s.C:x", "org.hibernate.SQL", "o.a.C.[.[/]"):
-        row = read(f"2026-11-21 08:15:01.123 {head}{logger} - {message}", format="logback")
-        assert row is not None
-        assert (row["level"], row["logger"], row["message"]) == ("INFO", logger, message)
+    loggers = ("com.shop.Cart", "Cart", "root", "c.s.C:x", "org.hibernate.SQL", "o.a.C.[.[/]")
+    records = [f"2026-11-21 08:15:01.123 {head}{logger} - {message}" for logger in loggers]
+    assert [
+        (row["level"], row["logger"], row["message"]) for row in read_all(records, format="logback")
+    ] == [("INFO", logger, message) for logger in loggers]
 
 
 CHOSEN = (
@@ -125,15 +126,21 @@ def test_a_member_of_the_mdc_moves_nothing(pattern: str, line: str) -> None:
     parser = ParserSettings(type="log4j", pattern=pattern.replace("{{1}}", "{1}"))
     name = "ndc" if "%x" in pattern else "user"
     time = "2026-11-21 08:15:01,123"
-    for message in MESSAGES:
-        for user in CHOSEN:
-            row = read(line.format(time=time, user=user, message=message), parser=parser)
-            assert row is None or (row["level"], row["logger"]) == ("INFO", "com.shop.Cart")
-        for user in ("bob", "", "a b", "[a, b]", "x-1"):
-            row = read(line.format(time=time, user=user, message=message), parser=parser)
-            assert row is not None
-            assert (row[name], row["level"], row["logger"]) == (user, "INFO", "com.shop.Cart")
-            assert row["message"] == message
+
+    def rows(users: Sequence[str]) -> list[dict[str, Any]]:
+        records = [
+            line.format(time=time, user=user, message=message)
+            for message in MESSAGES
+            for user in users
+        ]
+        return read_all(records, parser=parser)
+
+    for row in rows(CHOSEN):
+        assert (row["level"], row["logger"]) == ("INFO", "com.shop.Cart")
+    usual = ("bob", "", "a b", "[a, b]", "x-1")
+    assert [(row[name], row["level"], row["logger"], row["message"]) for row in rows(usual)] == [
+        (user, "INFO", "com.shop.Cart", message) for message in MESSAGES for user in usual
+    ]
 
 
 SCHEMA = pa.schema([pa.field("a", pa.string(), False), pa.field("b", pa.string(), False)])
