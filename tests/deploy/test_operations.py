@@ -16,6 +16,7 @@ import pytest
 
 from deploy.packaging import wheels
 from support import hosts
+from support.look import await_health, health
 from support.operations_inventory import AUDIT, FIRST, HOSTS, SECOND, TOPIC
 from support.processes import eventually
 from support.recipes import give, recipe
@@ -64,11 +65,11 @@ def test_a_partition_moves_while_lines_are_written(site: SecondDay) -> None:
     broker reports the partition as handed over, and the new broker leads the partition with the
     next leader epoch. In the end both brokers are healthy."""
     give(site.first, "broker", recipe(MOVE, 1, MOVED))
-    assert "was handed over" in str(site.health(site.first, "broker")["stopped_partitions"])
+    assert "was handed over" in str(health(site.first, "broker")["stopped_partitions"])
     site.pipe(recipe(MOVE, 2, {"OLD": FIRST, "NEW": SECOND, **MOVED}))
     give(site.second, "broker", recipe(MOVE, 4, MOVED))
     for host in (site.first, site.second):
-        site.await_health(host, "broker")
+        await_health(host, "broker")
     moved = site.partitions()[0]
     assert (moved["leader"], moved["epoch"]) == ("2", "1")
 
@@ -84,11 +85,9 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
     """If all ZooKeeper servers lose their data, the operator can restore the data from a copy of
     one server's data and from the registry's dump."""
     give(site.audit, "registry", recipe(BACK_UP, 0, REGISTRY))
-    follower = next(
-        host for host in site.hosts if site.health(host, "zookeeper")["mode"] == "follower"
-    )
+    follower = next(host for host in site.hosts if health(host, "zookeeper")["mode"] == "follower")
     give(follower, "zookeeper", recipe(BACK_UP, 1))
-    site.await_health(follower, "zookeeper")
+    await_health(follower, "zookeeper")
     date, before = follower.read("date +%F"), site.leaders()
 
     site.audit.run("systemctl stop skidway-audit-count@dc1 skidway-registry")
@@ -108,14 +107,14 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
     change = "sed -i 's/^mode.mutability: {}$/mode.mutability: {}/' /etc/skidway/registry.yml"
     site.audit.run(change.format("false", "true"))
     site.audit.run("systemctl start skidway-registry")
-    site.await_health(site.audit, "registry")
+    await_health(site.audit, "registry")
     give(site.audit, "registry", recipe(RESTORE, 1, {"2026-11-20": date, **REGISTRY}))
     site.audit.run(change.format("true", "false"))
     site.audit.run("systemctl restart skidway-registry")
-    site.await_health(site.audit, "registry")
+    await_health(site.audit, "registry")
     for host in (site.first, site.second):
         host.run("systemctl start skidway-broker")
-        site.await_health(host, "broker")
+        await_health(host, "broker")
     site.audit.run("systemctl start skidway-audit-count@dc1")
     assert site.leaders() == before
 
@@ -133,7 +132,7 @@ def test_no_broker_is_stopped_while_another_is_sick(site: SecondDay) -> None:
     assert f"that of {SECOND} is not healthy" in refused.output
     assert site.first.read(started) == before
     site.second.run("systemctl start skidway-broker")
-    site.await_health(site.second, "broker")
+    await_health(site.second, "broker")
     site.control.succeed("rolling_restart", "--tags", "broker")
     assert site.first.read(started) != before
 
@@ -152,7 +151,7 @@ def test_a_master_key_is_replaced_while_lines_are_written(site: SecondDay) -> No
     kill_all(site)
     assert signing(site) == ["2 2"]
     site.wait_for_verdict()
-    assert site.health(site.audit, "audit")["messages_refused"] == 0
+    assert health(site.audit, "audit")["messages_refused"] == 0
 
 
 def kill_all(site: SecondDay) -> None:
@@ -160,7 +159,7 @@ def kill_all(site: SecondDay) -> None:
     units = {"agent": "skidway-agent", "audit": "skidway-audit skidway-audit-count@dc1"}
     for program, names in units.items():
         site.audit.run(f"systemctl kill --signal=KILL {names}")
-        site.await_health(site.audit, program)
+        await_health(site.audit, program)
 
 
 def signing(site: SecondDay) -> list[str]:
@@ -188,5 +187,5 @@ def test_a_host_is_taken_away(site: SecondDay) -> None:
     site.control.succeed("uninstall", "--limit", SECOND)
     assert not site.second.read("ls -d /opt/skidway /etc/skidway 2>/dev/null || :")
     assert TOPIC in site.second.read("ls /var/lib/skidway/broker")
-    site.await_health(site.first, "broker")
+    await_health(site.first, "broker")
     assert site.modes() == ["", "follower", "leader"]

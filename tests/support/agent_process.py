@@ -6,8 +6,6 @@ import collections
 import contextlib
 import json
 import sqlite3
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,8 +20,9 @@ from skidway.errors import StateRefused
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.columns import decode
 from skidway.settings.document import yaml_text
+from support import telemetry
 from support.agent_world import datum_text
-from support.processes import Program, answers, free_port, run_skidway, skidway
+from support.processes import Program, free_port, run_skidway, skidway
 
 
 class AgentProcess:
@@ -64,19 +63,12 @@ class AgentProcess:
         return self
 
     def healthy(self) -> bool:
-        return answers(f"http://127.0.0.1:{self.metrics_port}/health")
+        return telemetry.is_healthy(self.metrics_port)
 
     def health(self) -> dict[str, Any]:
         """Returns the JSON document that the agent's /health answers, even if the HTTP status is
         503. Returns an empty dict if the agent does not answer."""
-        url = f"http://127.0.0.1:{self.metrics_port}/health"
-        try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
-                return dict(json.load(answer))
-        except urllib.error.HTTPError as error:
-            return dict(json.load(error))
-        except OSError:
-            return {}
+        return telemetry.health(self.metrics_port)[1]
 
     def ledger(self) -> list[dict[str, Any]]:
         done = run_skidway("agent", "state", "show", "--json", "--config", str(self.config))

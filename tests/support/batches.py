@@ -9,7 +9,7 @@ from skidway.broker.log.opening import Opening
 from skidway.broker.log.partition_log import Flush, PartitionLog
 from skidway.broker.log.recovery import Recovered, open_log
 from skidway.broker.log.validation import validate
-from skidway.kafka.batch import Codec, EncodedBatch, headers, seal
+from skidway.kafka.batch import Codec, EncodedBatch, headers, seal, stamp
 from skidway.kafka.compression import compress
 from skidway.kafka.types import TopicPartition
 
@@ -65,6 +65,14 @@ def sized(size_bytes: int, count: int = 1) -> bytearray:
         b"x" * (size_bytes - 61), Codec.NONE, count, NOW_MS, NOW_MS, size_bytes - 61
     )
     return bytearray(seal(encoded))
+
+
+def batch_at(offset: int, count: int = 1, *, epoch: int = 0, body: bytes = b"opaque") -> bytes:
+    """Returns a batch of `count` records as it lies in a log from `offset` on. `body` is in place
+    of the records, which are meaningless."""
+    raw = bytearray(seal(EncodedBatch(body, Codec.NONE, count, 0, 0, len(body))))
+    stamp(raw, 0, offset, epoch)
+    return bytes(raw)
 
 
 def opening(directory: Path, config: LogConfig | None = None, **changes: object) -> Opening:

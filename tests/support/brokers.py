@@ -3,15 +3,14 @@ broker."""
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.processes import Program, answers, free_port, skidway
+from support import telemetry
+from support.processes import Program, free_port, skidway
 from support.zookeeper import ZooKeeper
 
 
@@ -40,7 +39,7 @@ class SkidwayBroker:
         return skidway("broker", "run", *sets)
 
     def ready(self) -> bool:
-        return answers(f"http://127.0.0.1:{self.metrics_port}/health")
+        return telemetry.is_healthy(self.metrics_port)
 
     def up(self) -> bool:
         """Returns whether the broker serves requests, even if it is not healthy."""
@@ -48,22 +47,13 @@ class SkidwayBroker:
 
     def health(self) -> dict[str, Any]:
         """Returns the JSON document of /health, even if the status is 503."""
-        url = f"http://127.0.0.1:{self.metrics_port}/health"
-        try:
-            with urllib.request.urlopen(url, timeout=60) as answer:
-                return dict(json.load(answer))
-        except urllib.error.HTTPError as error:
-            return dict(json.load(error))
+        return telemetry.health(self.metrics_port)[1]
 
     def metric(self, name: str) -> float:
         """Returns the first value in the broker's /metrics whose line begins with `name`, or 0 if
         there is no such line."""
-        url = f"http://127.0.0.1:{self.metrics_port}/metrics"
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            for line in answer.read().decode().splitlines():
-                if line.startswith(name) and not line.startswith("#"):
-                    return float(line.rpartition(" ")[2])
-        return 0.0
+        found = telemetry.metrics(self.metrics_port)
+        return next((found[each] for each in found if f"{each} ".startswith(name)), 0.0)
 
     def start(self) -> SkidwayBroker:
         self.program = Program(self.command(), self.folder / "broker.out")
@@ -105,3 +95,11 @@ def own_broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
     broker = SkidwayBroker(tmp_path, zookeeper)
     yield broker
     broker.end()
+
+
+@pytest.fixture(params=["apache", "skidway"])
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    """The address of the broker that the test uses. Each test runs twice, once with Apache Kafka
+    and once with our broker."""
+    name = "apache_kafka" if request.param == "apache" else "skidway_broker"
+    return str(request.getfixturevalue(name).address)

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import base64
 import json
-import subprocess
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import urllib3
 
 from skidway.errors import SkidwayError
 from support.peers import provide
-from support.ports import free_port
-from support.processes import die_with_parent, eventually
+from support.processes import Program, free_port, running
 
 PACKAGES = ["chromium", "chromium-driver", "fonts-dejavu-core"]
 WHY = "Chromium shows the dashboard's pages in the tests and takes the pictures of the documents"
@@ -112,23 +112,14 @@ def browser() -> Iterator[Browser]:
     installs it with apt-get. Raises SkidwayError if Chromium is still missing afterwards."""
     driver = provide("chromedriver", PACKAGES, WHY)
     port = free_port()
-    program = subprocess.Popen(
-        [driver, f"--port={port}"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        preexec_fn=die_with_parent,
-    )
-    try:
-        address = f"http://127.0.0.1:{port}"
-        eventually(lambda: _is_ready(address), what="chromedriver answers")
+    address = f"http://127.0.0.1:{port}"
+    program = Program([driver, f"--port={port}"], Path(os.devnull))
+    with running(program, lambda: _is_ready(address)):
         window = Browser(address)
         try:
             yield window
         finally:
             window.close()
-    finally:
-        program.terminate()
-        program.wait(20)
 
 
 def _is_ready(address: str) -> bool:

@@ -199,8 +199,8 @@ class Site:
     def _until(self, host: str) -> int:
         return NOW - round(self.silent.get(host, 0) * MINUTE)
 
-    def dashboard(self) -> Dashboard:
-        """The dashboard that shows this site, with a history."""
+    def dashboard(self, *, has_history: bool = True) -> Dashboard:
+        """The dashboard that shows this site, with or without a history."""
         judge = Judge(self.ledger, lambda: POLICY, self.clock)
         found = replace(judge.step(), unjudged=self.unjudged)
         if self.unjudged:
@@ -211,7 +211,8 @@ class Site:
         self._editions.publish(self._step)
         access = Access("audit1", "k1:9092")
         examples = self.records | ({REJECTED: EXAMPLE} if self.rejects else {})
-        return Dashboard(self._editions, self.clock, self._history(), access, lambda: examples)
+        history = self._history() if has_history else None
+        return Dashboard(self._editions, self.clock, history, access, lambda: examples)
 
     def judge_again(self, now_ms: int) -> None:
         """Publishes the same verdicts again, as if the collector had made them at `now_ms`. The

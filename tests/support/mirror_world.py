@@ -36,16 +36,7 @@ from skidway.broker.partitions.replica import Replica
 from skidway.broker.topics.configs import log_config
 from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka import gaps
-from skidway.kafka.batch import (
-    BatchHeader,
-    Codec,
-    EncodedBatch,
-    headers,
-    read_header,
-    seal,
-    stamp,
-    unpack_header,
-)
+from skidway.kafka.batch import BatchHeader, headers, read_header, unpack_header
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import EARLIEST, Address, Cluster, cluster_of
 from skidway.kafka.client.connection import Answer
@@ -82,6 +73,7 @@ from skidway.kafka.protocol.offset_commit import (
     OffsetCommitResponseTopic,
 )
 from skidway.kafka.types import TopicPartition
+from support.batches import batch_at
 from support.clock import ManualClock
 
 BROKER = Address("dc1-1", 9092)
@@ -92,11 +84,8 @@ ALL = 1 << 30
 def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) -> bytes:
     """Returns a batch of `count` records as it lies in the source's log, with the base offset
     `base`. Batches with different `number`s have different bytes."""
-    body = b"%020d" % number
-    encoded = EncodedBatch(body.ljust(size, b"."), Codec.NONE, count, 0, 0, size)
-    raw = bytearray(seal(encoded))
-    stamp(raw, 0, base, epoch)
-    return bytes(raw)
+    body = (b"%020d" % number).ljust(size, b".")
+    return batch_at(base, count, epoch=epoch, body=body)
 
 
 @dataclass

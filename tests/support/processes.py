@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import io
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -27,13 +28,18 @@ from typing import Any
 
 from skidway.cli import main
 from skidway.demo.programs import session_members
-from support.ports import free_port as free_port
+from skidway.ports import Reservation
 
 PR_SET_PDEATHSIG = 1
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
 """The maximum time in seconds that a test waits for a condition. It is long because the machine may
 be busy with other tests."""
+OPEN_FILES = 16_384
+"""The limit of open files for the test run's process. Each reserved port is an open file, and a run
+reserves hundreds of ports."""
+
+_reservation = Reservation()
 
 
 @dataclass
@@ -83,6 +89,15 @@ def eventually(
         if time.monotonic() > deadline:
             raise NotReady(f"not true within {within_s} s: {what or condition}")
         time.sleep(every_s)
+
+
+def free_port() -> int:
+    """Returns a free TCP port of the loopback interface for one program of this test run. This
+    process reserves the port until the run ends, so no other program can get it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < min(hard, OPEN_FILES):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, OPEN_FILES), hard))
+    return _reservation.take()
 
 
 def accepts(port: int) -> bool:

@@ -1,14 +1,16 @@
 """Runs the registry's REST application on a log in memory, and makes requests to it without a
-network."""
+network, also with Skidway's own client."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+from urllib.parse import SplitResult
 
 from starlette.testclient import TestClient
 
+from skidway.schemas.client import Answer, RegistryAdministration
 from skidway.schemas.compatibility import Level
 from skidway.schemas.registry.rest import CONTENT_TYPE, application
 from skidway.schemas.registry.store import Store
@@ -76,3 +78,26 @@ class Registry:
         """Registers a schema, and returns its id."""
         body = {"schema": schema, "references": [*references], **more}
         return int(self.good("POST", f"/subjects/{subject}/versions", body)["id"])
+
+
+class InProcess:
+    """A `Transport` to a registry that runs in this process. Before each request, the transport
+    calls the function `meanwhile` with the request's path and query."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._http = registry.http
+        self.meanwhile: Callable[[str], None] = lambda target: None
+
+    def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
+        """See `Transport`."""
+        self.meanwhile(target)
+        answer = self._http.request(method, target, content=body)
+        return Answer(answer.status_code, answer.content)
+
+
+def administration(transport: InProcess) -> RegistryAdministration:
+    """An administration client that uses this transport, and never pauses before it repeats a
+    request."""
+    return RegistryAdministration(
+        "http://registry:8081", transport=transport, pause=lambda seconds: None
+    )

@@ -6,9 +6,9 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 
-from support import look
 from support.control_node import WHEELS, ControlNode
 from support.hosts import Host, Run
+from support.look import health
 from support.operations_inventory import HOSTS, LINES, TOPIC, inventory
 from support.recipes import give, recipe
 
@@ -41,19 +41,10 @@ class SecondDay:
         done = subprocess.run(shell, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, done.stderr
 
-    def health(self, host: Host, program: str) -> dict[str, object]:
-        """Returns the JSON document of /health, whatever the status of the answer is. If the
-        program does not answer, returns an empty dictionary."""
-        return look.health(host, program)
-
-    def await_health(self, host: Host, program: str) -> None:
-        """Waits until the program's /health on the host says that the program is healthy."""
-        look.await_health(host, program)
-
     def modes(self) -> list[str]:
         """The sorted modes (leader, follower ...) of all ZooKeeper servers, with an empty string
         for each server that does not serve requests."""
-        asked = [self.health(host, "zookeeper") for host in self.hosts]
+        asked = [health(host, "zookeeper") for host in self.hosts]
         return sorted(str(each.get("mode", "")) if each.get("ok") else "" for each in asked)
 
     def partitions(self) -> list[dict[str, str]]:

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from support.dashboard_site import Site
-from support.ports import free_port
-from support.processes import accepts, eventually
+from support.processes import accepts, eventually, free_port
 
 
 @contextmanager

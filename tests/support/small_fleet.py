@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from skidway.kafka import columns
 from skidway.kafka.client import Client, Producer
 from skidway.kafka.columns import OneHeader
 from skidway.kafka.types import TopicPartition
+from support import telemetry
 from support.agent_process import AgentProcess
 from support.brokers import SkidwayBroker
 from support.processes import (
@@ -109,7 +109,7 @@ class Fleet:
     def start_counter(self) -> None:
         (self.folder / "count.yml").write_text(yaml.safe_dump(self.counter_settings))
         self.counter.start()
-        self.counter.wait_until(lambda: answers(f"http://127.0.0.1:{self.counting}/health"))
+        self.counter.wait_until(lambda: telemetry.is_healthy(self.counting))
 
     def start_collector(self) -> None:
         self.collector.start()
@@ -128,26 +128,15 @@ class Fleet:
         )  # fmt: skip
 
     def health(self) -> tuple[int, dict[str, Any]]:
-        try:
-            url = f"http://127.0.0.1:{self.metrics}/health"
-            with urllib.request.urlopen(url, timeout=60) as answer:
-                return answer.status, dict(json.load(answer))
-        except urllib.error.HTTPError as error:
-            return error.code, dict(json.load(error))
+        return telemetry.health(self.metrics)
 
     def metric(self, name: str) -> float:
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{self.metrics}/metrics", timeout=60
-        ) as answer:
-            lines = answer.read().decode().splitlines()
-        return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
+        return telemetry.metrics(self.metrics)[name]
 
     def reasons(self) -> str:
         """Returns all reasons that the dashboard gives for its verdicts on buckets. A bucket is a
         time window of a topic."""
-        url = f"http://127.0.0.1:{self.port}/buckets.json"
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            return " ".join(x for bucket in json.load(answer)["buckets"] for x in bucket["reasons"])
+        return " ".join(reason for bucket in self._buckets() for reason in bucket["reasons"])
 
     def _buckets(self) -> list[dict[str, Any]]:
         with urllib.request.urlopen(

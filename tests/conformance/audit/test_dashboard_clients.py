@@ -6,7 +6,8 @@ import socket
 from pathlib import Path
 
 from skidway.http.server import CONNECTIONS_MAX
-from support.processes import Program, answers, free_port, running, skidway
+from support import telemetry
+from support.processes import Program, free_port, running, skidway
 from support.slow_http_clients import asked, slow_clients
 
 
@@ -23,7 +24,7 @@ def test_the_dashboard_is_there_for_others(tmp_path: Path) -> None:
         "--set", "allowed.hosts=audit.alias.example",
     )  # fmt: skip
     program = Program(command, tmp_path / "audit.out")
-    with running(program, lambda: answers(f"http://127.0.0.1:{metrics_port}/health")):
+    with running(program, lambda: telemetry.is_healthy(metrics_port)):
         for host in ("audit.alias.example", socket.gethostname(), f"localhost:{port}"):
             assert asked(port, "/index.json", host)[0] == 200
             assert asked(metrics_port, "/health", host)[0] == 200

@@ -10,9 +10,13 @@ never occurs.
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib import util
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -22,7 +26,7 @@ from skidway.schemas.advice.draft import Draft
 from skidway.schemas.avro_schema import SchemaInvalid, named_types, parse
 from skidway.schemas.canonical import canonical
 from skidway.schemas.compatibility import Incompatibility, incompatibilities
-from support.avro_oracle import ask
+from support import jvm
 from support.avro_rules import RULES
 from support.avro_schemas import broken, changed, made, text
 
@@ -312,3 +316,32 @@ def test_a_schema_with_references_is_javas() -> None:
     with pytest.raises(SchemaInvalid, match="declared twice"):
         parse(again, known)
     assert "Can't redefine" in answers[1]["refused"]
+
+
+SOURCE = Path(__file__).with_name("AvroOracle.java")
+JARS = ("avro-1", "jackson-", "slf4j-api", "janino", "commons-compiler")
+OPTIONS = ("-Xmx512m", *jvm.BRIEF)
+TIMEOUT_S = 120
+
+
+def ask(questions: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+    """Returns the answers to the questions in the form that AvroOracle.java describes. A single JVM
+    answers all questions. Janino, a Java compiler among pyspark's jars, compiles and runs that
+    file, so the machine needs no javac."""
+    spec = util.find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    folder = Path(spec.origin).parent / "jars"
+    jars = [str(jar) for jar in folder.glob("*.jar") if jar.name.startswith(JARS)]
+    compiler = "org.codehaus.janino.SimpleCompiler"
+    done = subprocess.run(
+        [jvm.command(), *OPTIONS, "-cp", ":".join(jars), compiler, SOURCE, "AvroOracle"],
+        input="".join(json.dumps(each) + "\n" for each in questions).encode(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=TIMEOUT_S,
+        check=True,
+    )
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(questions)
+    return answers

@@ -29,6 +29,7 @@ from skidway.kafka.client.session import Channel
 from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
+from support.brokers import SkidwayBroker
 from support.kafka import topic_name
 from support.processes import WITHIN_S
 
@@ -264,10 +265,10 @@ def test_several_producers_do_not_disturb_each_other(client: Client, topic: str)
         assert [n for n in mine if n // 100 == which] == [100 * which + n for n in range(10)]
 
 
-def test_our_broker_killed_under_load(our_broker: object) -> None:
+def test_our_broker_killed_under_load(skidway_broker: SkidwayBroker) -> None:
     """If the broker is killed (kill -9) under load and then restarted, every batch is in the log
     exactly once."""
-    with Client(our_broker.address) as client:  # type: ignore[attr-defined]
+    with Client(skidway_broker.address) as client:
         name = topic_name("killed")
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}
         tp = TopicPartition(name, 0)
@@ -277,7 +278,7 @@ def test_our_broker_killed_under_load(our_broker: object) -> None:
             producer.send(tp, encoded(number, codec=Codec.NONE), number)
             found += producer.poll(0)
             if number in (100, 200):
-                our_broker.restart()  # type: ignore[attr-defined]
+                skidway_broker.crash()
         found += deliveries_of(producer, 300 - len(found))
         assert [(each.token, each.error) for each in found] == [(n, None) for n in range(300)]
         end = client.list_offsets({tp: LATEST})[tp].offset

@@ -15,8 +15,9 @@ from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerialize
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from skidway.schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable, Security
+from support import telemetry
 from support.certificates import Authority
-from support.processes import answers, eventually, free_port, run_skidway, running
+from support.processes import eventually, free_port, run_skidway, running
 from support.registry import Registry
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -108,7 +109,7 @@ def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_pa
 def test_health_asks_for_no_password(secured: Registry) -> None:
     """/health needs no password, because it is served on a separate port for the machine's
     administrators."""
-    assert answers(f"http://127.0.0.1:{secured.metrics_port}/health")
+    assert telemetry.is_healthy(secured.metrics_port)
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(

@@ -8,8 +8,7 @@ import pytest
 
 from support.agent_process import AgentProcess
 from support.brokers import SkidwayBroker, own_broker
-from support.ports import free_port
-from support.processes import running
+from support.processes import free_port, running
 from support.proxy import Proxy
 from support.registry import Registry
 

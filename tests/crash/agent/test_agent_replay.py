@@ -13,7 +13,7 @@ import yaml
 
 from support.agent_process import AgentProcess, values
 from support.brokers import SkidwayBroker
-from support.processes import die_with_parent, eventually, run_skidway, skidway
+from support.processes import NotReady, Program, eventually, run_skidway, skidway
 from support.promises import promise
 from support.registry import Registry
 
@@ -110,15 +110,11 @@ def test_replays_that_are_killed_and_run_again_double_nothing(
     file.write_text(file.read_text().replace('"line": "line ', '"line": "'))
     command = skidway("agent", "replay", str(file), "--config", str(process.config))
     for killed_after_s in (0.6, 1.2, 2.0, 3.0):
-        replays = [
-            subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=die_with_parent)
-            for _ in range(2)
-        ]
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        replays = [Program(command, tmp_path / f"replay-{n}.out").start() for n in range(2)]
+        with contextlib.suppress(NotReady):
             replays[0].wait(killed_after_s)
         for each in replays:
             each.kill()
-            each.wait()
         process.program.kill()
         process.start(ready=False)
     for _ in range(2):

@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +28,7 @@ from skidway.kafka.client import Client, NewTopic, Producer
 from skidway.kafka.columns import Origins
 from skidway.kafka.source import Source, sources_of
 from skidway.kafka.types import TopicPartition
+from support import telemetry
 from support.brokers import SkidwayBroker
 from support.processes import (
     Program,
@@ -128,7 +128,7 @@ class Site:
         )  # fmt: skip
 
     def ready(self) -> bool:
-        return answers(f"http://127.0.0.1:{self.health_port}/health")
+        return telemetry.is_healthy(self.health_port)
 
     def report(self) -> tuple[int, dict[str, Any]]:
         done = call_skidway(
@@ -148,14 +148,7 @@ class Site:
     def health(self) -> tuple[int, dict[str, Any]]:
         """Returns the status and the content of the collector's /health, or the status 0 if the
         collector does not answer yet."""
-        address = f"http://127.0.0.1:{self.metrics_port}/health"
-        try:
-            with urllib.request.urlopen(address, timeout=60) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            return error.code, json.load(error)
-        except OSError:
-            return 0, {}
+        return telemetry.health(self.metrics_port)
 
     def report_fails(self) -> bool:
         """Returns whether `audit report` ends with an error instead of a verdict, as it must if it

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import selectors
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +20,14 @@ from skidway.kafka.protocol.find_coordinator import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
+from skidway.kafka.protocol.frames import request_frame, response_body
 from skidway.kafka.protocol.heartbeat import HeartbeatRequest, HeartbeatResponse
 from skidway.kafka.protocol.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
     JoinGroupResponse,
 )
+from skidway.kafka.protocol.messages import decode, encode
 from skidway.kafka.protocol.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -38,7 +41,6 @@ from skidway.kafka.protocol.sync_group import (
     SyncGroupResponse,
 )
 from support.brokers import SkidwayBroker
-from support.group_press import CommittingGroups
 from support.processes import WITHIN_S, eventually, running
 from support.raw_client import RawClient
 from support.relay import Relay
@@ -334,3 +336,49 @@ def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
             with RawClient(broker.port) as client:
                 assert heartbeat(client, member, generation) == ErrorCode.NONE
             assert broker.program.stop() == 0
+
+
+VERSION = 8
+
+
+class CommittingGroups:
+    """Consumer groups that have one connection each. Over its connection, a group commits an offset
+    for every partition of a topic. The groups have no members: they commit like consumers that
+    assign partitions to themselves and do not join a group."""
+
+    def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
+        self.names = [f"press-{number}" for number in range(groups)]
+        self._topic, self._partitions = topic, partitions
+        self._clients = [RawClient(port) for _ in self.names]
+        self._selector = selectors.DefaultSelector()
+        for number, each in enumerate(self._clients):
+            self._selector.register(each.socket, selectors.EVENT_READ, number)
+
+    def send(self, number: int, offset: int) -> None:
+        """Sends a request in which the group with this number commits `offset` for every
+        partition."""
+        partitions = tuple(
+            OffsetCommitRequestPartition(partition_index=each, committed_offset=offset)
+            for each in range(self._partitions)
+        )
+        topic = OffsetCommitRequestTopic(name=self._topic, partitions=partitions)
+        request = OffsetCommitRequest(group_id=self.names[number], topics=(topic,))
+        body = encode(request, VERSION)
+        self._clients[number].send(request_frame(request.API, VERSION, offset, "press", body))
+
+    def answered(self, timeout_s: float) -> list[tuple[int, set[int]]]:
+        """Waits at most `timeout_s` for answers. Returns the number of each group whose answer has
+        arrived, with the error codes in this answer."""
+        found = []
+        for key, _ in self._selector.select(timeout_s):
+            frame = memoryview(self._clients[key.data].receive())
+            body = response_body(frame, OffsetCommitRequest.API, VERSION)
+            answer = decode(OffsetCommitResponse, body, VERSION)
+            codes = {each.error_code for topic in answer.topics for each in topic.partitions}
+            found.append((key.data, codes))
+        return found
+
+    def close(self) -> None:
+        self._selector.close()
+        for each in self._clients:
+            each.socket.close()

@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +38,6 @@ from skidway.kafka.protocol.delete_records import (
 from skidway.kafka.types import TopicPartition
 from support.batches import sized, stored
 from support.brokers import SkidwayBroker
-from support.killed import killed_at
 from support.processes import Program, eventually, run_skidway
 from support.raw_client import RawClient
 
@@ -348,3 +351,45 @@ def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 
 def zookeeper_of(pair: Pair) -> str:
     return str(pair.old.settings["zookeeper.connect"])
+
+
+PROGRAM = """
+import os, signal, sys
+left, folder = int(sys.argv.pop(1)), sys.argv.pop(1)
+EVENTS = {"os.rename", "os.remove", "os.truncate", "os.utime", "os.mkdir", "open"}
+WRITING = os.O_WRONLY | os.O_RDWR
+
+def hook(event, args):
+    global left
+    if event not in EVENTS or (event == "open" and not args[2] & WRITING):
+        return
+    path = str(args[0])
+    if not path.startswith(folder) or path.endswith(".lock"):
+        return
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+from skidway.cli.commands import main
+sys.argv[0] = "skidway"
+import skidway.broker.handover.cli
+sys.addaudithook(hook)
+sys.exit(main())
+"""
+
+
+def killed_at(step: int, folder: Path, *arguments: str) -> bool:
+    """Runs the command, and kills it just before its operation number `step` on the files of the
+    folder: opening one for writing, renaming, removing, truncating, setting times, making a
+    directory. Before each operation, Python calls an audit hook (PEP 578) in the command's process.
+    Returns True if the command was killed, and False if it ended with fewer operations."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(step), str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=dict(os.environ),
+        check=False,
+    )
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0

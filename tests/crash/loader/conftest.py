@@ -39,9 +39,11 @@ from skidway.loader.store import open_store
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
+from support.brokers import SkidwayBroker
 from support.fold import judge
-from support.processes import Program, answers, call_skidway, free_port, running, skidway
+from support.processes import Program, call_skidway, free_port, running, skidway
 from support.proxy import LOADER, Fault, Intervention, Proxy, fetches
+from support.registry import Registry
 from support.zookeeper import ZooKeeper
 
 SCHEMA = json.dumps(
@@ -279,31 +281,16 @@ def serving(
     listens. If `proxy_port` is given, the broker tells its clients to connect to this port, and not
     to the broker's own port."""
     chroot = f"{zookeeper.address}/{uuid.uuid4().hex}"
-    ports = [free_port() for _ in range(4)]
-    address = f"127.0.0.1:{proxy_port or ports[0]}"
-    broker = Program(
-        skidway(
-            "broker", "run", "--set", f"listeners=PLAINTEXT://127.0.0.1:{ports[0]}",
-            "--set", f"advertised.listeners=PLAINTEXT://{address}",
-            "--set", f"log.dirs={folder / 'broker'}", "--set", f"zookeeper.connect={chroot}",
-            "--set", f"metrics.listener=127.0.0.1:{ports[1]}",
-            "--set", "log.retention.check.interval.ms=200",
-        ),
-        folder / "broker.out",
-    )  # fmt: skip
-    registry = Program(
-        skidway(
-            "registry", "run", "--set", f"listeners=http://127.0.0.1:{ports[2]}",
-            "--set", f"zookeeper.connect={chroot}",
-            "--set", f"metrics.listener=127.0.0.1:{ports[3]}",
-        ),
-        folder / "registry.out",
-    )  # fmt: skip
-    with (
-        running(broker, lambda: answers(f"http://127.0.0.1:{ports[1]}/health")),
-        running(registry, lambda: answers(f"http://127.0.0.1:{ports[3]}/health")),
-    ):
-        yield Cluster(address, f"http://127.0.0.1:{ports[2]}"), ports[0]
+    broker = SkidwayBroker(folder, chroot, log_retention_check_interval_ms=200)
+    address = f"127.0.0.1:{proxy_port or broker.port}"
+    broker.settings["advertised.listeners"] = f"PLAINTEXT://{address}"
+    registry = Registry(chroot, folder)
+    try:
+        broker.start()
+        with running(registry.program, registry.ready):
+            yield Cluster(address, registry.url), broker.port
+    finally:
+        broker.end()
 
 
 @pytest.fixture(scope="session")

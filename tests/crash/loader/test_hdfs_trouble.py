@@ -8,10 +8,7 @@ the folder `staging` (the folder of uncommitted files).
 from __future__ import annotations
 
 import contextlib
-import json
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,6 +18,7 @@ import pytest
 
 from skidway.errors import SkidwayError
 from skidway.loader.store import open_store
+from support import telemetry
 from support.hdfs import Hdfs
 from support.processes import eventually, free_port
 from support.promises import promise
@@ -259,29 +257,23 @@ def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
     port = free_port()
     troubled.fill()
     program = troubled.loading.start_resident(f"metrics.listener=127.0.0.1:{port}")
-    health = f"http://127.0.0.1:{port}/health"
     program.wait_until(lambda: readable(troubled) and troubled.rows() == lines(2000))
     with troubled.hdfs.safe_mode():
         troubled.fill()
-        program.wait_until(lambda: "safe mode" in problem(health))
+        program.wait_until(lambda: "safe mode" in problem(port))
     program.wait_until(lambda: troubled.rows() == lines(4000))
     troubled.hdfs.data_node.kill()
     try:
         troubled.fill()
-        program.wait_until(lambda: "DataNode" in problem(health))
+        program.wait_until(lambda: "DataNode" in problem(port))
     finally:
         troubled.hdfs.data_node.start()
     program.wait_until(lambda: readable(troubled) and troubled.rows() == lines(6000))
-    program.wait_until(lambda: not problem(health))
+    program.wait_until(lambda: not problem(port))
     assert program.stop() == 0, program.output()
     troubled.check()
 
 
-def problem(health: str) -> str:
-    """Asks for /health at the URL `health`. Returns the problem that the answer names, or ""."""
-    try:
-        with urllib.request.urlopen(health, timeout=30) as answer:
-            said = answer.read()
-    except urllib.error.HTTPError as error:
-        said = error.read()
-    return str(json.loads(said).get("problem") or "")
+def problem(port: int) -> str:
+    """Asks for /health. Returns the problem that the answer names, or ""."""
+    return str(telemetry.health(port)[1].get("problem") or "")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,11 +13,11 @@ import pytest
 
 from skidway.coordination import Coordinator, Versioned
 from skidway.schemas.client import RegistryClient
+from support import telemetry
 from support.batches import sized, stored
 from support.brokers import SkidwayBroker
 from support.processes import (
     Program,
-    answers,
     eventually,
     free_port,
     run_skidway,
@@ -57,12 +56,10 @@ class Member:
         self.program = Program(command, folder / f"zookeeper-{number}.out")
 
     def ready(self) -> bool:
-        return answers(f"http://127.0.0.1:{self.metrics_port}/health")
+        return telemetry.is_healthy(self.metrics_port)
 
     def mode(self) -> str:
-        url = f"http://127.0.0.1:{self.metrics_port}/health"
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            return str(json.load(answer)["mode"])
+        return str(telemetry.health(self.metrics_port)[1]["mode"])
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from skidway.kafka.client import Client
+from support import telemetry
 from support.brokers import SkidwayBroker, own_broker
 from support.processes import WITHIN_S, Program, accepts, answers, free_port, skidway
 from support.registry import Registry
@@ -114,7 +115,7 @@ def test_the_collector_is_ready_without_its_cluster(
     command = skidway("audit", "run", *options)
     program = started(Program(command, tmp_path / "audit.out"), manager)
     assert accepts(port)
-    assert answers(f"http://127.0.0.1:{metrics_port}/health")
+    assert telemetry.is_healthy(metrics_port)
     stopped(program, manager)
 
 

@@ -3,6 +3,7 @@ moves the text of another column: the line is rejected, or its other columns are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -18,12 +19,19 @@ NOW_MS = 1_796_083_200_000  # 2026-12-01
 TIME = "2026-11-21 08:15:01.123 UTC"
 
 
+def read_all(records: Sequence[str], **settings: Any) -> list[dict[str, Any]]:
+    """The rows of the records that are not rejected."""
+    source = catalog.of_source(SourceSettings(topic="logs", paths=["/a"], **settings))
+    content = "".join(f"{record}\n" for record in records).encode()
+    made = preview(source, content, "/a", now_ms=NOW_MS)
+    assert len(made.rows) + len(made.rejects) == len(records)
+    return [each.row for each in made.rows]
+
+
 def read(record: str, **settings: Any) -> dict[str, Any] | None:
     """The row of a record; None if it is rejected."""
-    source = catalog.of_source(SourceSettings(topic="logs", paths=["/a"], **settings))
-    made = preview(source, f"{record}\n".encode(), "/a", now_ms=NOW_MS)
-    assert len(made.rows) + len(made.rejects) == 1
-    return made.rows[0].row if made.rows else None
+    rows = read_all([record], **settings)
+    return rows[0] if rows else None
 
 
 NAMES = (
@@ -33,37 +41,36 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("level", ["FATAL", "LOG", "ERREUR ", "ВАЖНО", "致命错误"])
 @pytest.mark.parametrize("form", ["postgresql", "postgresql_seconds"])
-def test_a_name_that_a_client_chooses_is_no_level(name: str, level: str, form: str) -> None:
+def test_a_name_that_a_client_chooses_is_no_level(level: str, form: str) -> None:
     """PostgreSQL writes the names of user and database before the client has logged in. A name with
     a level, a blank or an @ never becomes a level or a message."""
     time = TIME if form == "postgresql" else TIME.replace(".123", "")
-    for user, database in ((name, "shop"), ("shop", name)):
-        said = f'password authentication failed for user "{name}"'
-        assert read(f"{time} [4711] {user}@{database} {level}:  {said}", format=form) is None
+    records = [
+        f'{time} [4711] {names} {level}:  password authentication failed for user "{name}"'
+        for name in NAMES
+        for names in (f"{name}@shop", f"shop@{name}")
+    ]
+    assert read_all(records, format=form) == []
 
 
 @pytest.mark.parametrize(
     ("user", "database"), [("shop", "shop"), ("[unknown]", "[unknown]"), ("", ""), ("a:b", "c-d")]
 )
 @pytest.mark.parametrize("level", ["FATAL", "LOG", "STATEMENT", "FEHLER", "DEBUG2"])
-@pytest.mark.parametrize(
-    "message",
-    [
+def test_records_of_postgresql_keep_their_names(user: str, database: str, level: str) -> None:
+    """Records with usual names have them in their columns, whatever the message is."""
+    messages = [
         'role "x" does not exist', "a: b", "select 'x@y LOG: ok'", 'json is {"a":  1}',
         "select 1\n\tfrom a -- note:  b", "time:  5 ms", "ann@example.org failed",
-    ],
-)  # fmt: skip
-def test_records_of_postgresql_keep_their_names(
-    user: str, database: str, level: str, message: str
-) -> None:
-    """Records with usual names have them in their columns, whatever the message is."""
-    row = read(f"{TIME} [4711] {user}@{database} {level}:  {message}", format="postgresql")
-    assert row is not None
-    assert (row["user"], row["database"], row["level"]) == (user, database, level)
-    assert row["message"] == message
+    ]  # fmt: skip
+    begin = f"{TIME} [4711] {user}@{database} {level}:  "
+    rows = read_all([f"{begin}{message}" for message in messages], format="postgresql")
+    assert [row["message"] for row in rows] == messages
+    assert {(row["user"], row["database"], row["level"]) for row in rows} == {
+        (user, database, level)
+    }
 
 
 def test_the_values_of_postgresql_s_csv_are_quoted() -> None:
@@ -85,10 +92,11 @@ def test_a_word_of_a_message_is_no_logger(head: str, message: str) -> None:
     """If a program writes no logger, the first word of a message with a dash is not read as one."""
     row = read(f"2026-11-21 08:15:01.123 {head}{message}", format="logback")
     assert row is None or (row["logger"] == "" and message.endswith(row["message"]))
-    for logger in ("com.shop.Cart", "Cart", "root", "c.s.C:x", "org.hibernate.SQL", "o.a.C.[.[/]"):
-        row = read(f"2026-11-21 08:15:01.123 {head}{logger} - {message}", format="logback")
-        assert row is not None
-        assert (row["level"], row["logger"], row["message"]) == ("INFO", logger, message)
+    loggers = ("com.shop.Cart", "Cart", "root", "c.s.C:x", "org.hibernate.SQL", "o.a.C.[.[/]")
+    records = [f"2026-11-21 08:15:01.123 {head}{logger} - {message}" for logger in loggers]
+    assert [
+        (row["level"], row["logger"], row["message"]) for row in read_all(records, format="logback")
+    ] == [("INFO", logger, message) for logger in loggers]
 
 
 CHOSEN = (
@@ -118,15 +126,21 @@ def test_a_member_of_the_mdc_moves_nothing(pattern: str, line: str) -> None:
     parser = ParserSettings(type="log4j", pattern=pattern.replace("{{1}}", "{1}"))
     name = "ndc" if "%x" in pattern else "user"
     time = "2026-11-21 08:15:01,123"
-    for message in MESSAGES:
-        for user in CHOSEN:
-            row = read(line.format(time=time, user=user, message=message), parser=parser)
-            assert row is None or (row["level"], row["logger"]) == ("INFO", "com.shop.Cart")
-        for user in ("bob", "", "a b", "[a, b]", "x-1"):
-            row = read(line.format(time=time, user=user, message=message), parser=parser)
-            assert row is not None
-            assert (row[name], row["level"], row["logger"]) == (user, "INFO", "com.shop.Cart")
-            assert row["message"] == message
+
+    def rows(users: Sequence[str]) -> list[dict[str, Any]]:
+        records = [
+            line.format(time=time, user=user, message=message)
+            for message in MESSAGES
+            for user in users
+        ]
+        return read_all(records, parser=parser)
+
+    for row in rows(CHOSEN):
+        assert (row["level"], row["logger"]) == ("INFO", "com.shop.Cart")
+    usual = ("bob", "", "a b", "[a, b]", "x-1")
+    assert [(row[name], row["level"], row["logger"], row["message"]) for row in rows(usual)] == [
+        (user, "INFO", "com.shop.Cart", message) for message in MESSAGES for user in usual
+    ]
 
 
 SCHEMA = pa.schema([pa.field("a", pa.string(), False), pa.field("b", pa.string(), False)])

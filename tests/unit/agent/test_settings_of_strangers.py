@@ -19,6 +19,7 @@ from skidway.agent.sources_dir import files_in, read_file
 from skidway.agent.validation.checks import check_settings
 from skidway.errors import ConfigurationRefused
 from skidway.settings.spec import Kind, specs
+from support.randomness import share_of
 
 CPU_S_MAX = 10
 """Far more than any file takes, and far less than one that takes quadratic time."""
@@ -71,7 +72,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("agent.d")
 
 
-@hypothesis_settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@hypothesis_settings(
+    max_examples=share_of(100), deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(PARSERS, SOURCES)
 def test_no_file_stops_the_agent(
     folder: Path, parser: dict[str, Any], given_: list[tuple[str, Any]]

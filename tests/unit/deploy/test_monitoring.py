@@ -3,21 +3,32 @@ programs' metrics, with the guide for operators (docs/operations.md) and with ea
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from prometheus_client import REGISTRY, Metric
 
 from deploy.ansible.plugins.plugin_utils.addresses import METRICS_LISTENERS
 from deploy.ansible.plugins.plugin_utils.scraping import COUNTERS_FIRST_PORT
 from deploy.monitoring import boards
 from deploy.variables import COLLECTION, defaults
+from skidway import zookeeper
+from skidway.broker.metrics import BrokerCollector
+from skidway.clock import SystemClock
+from skidway.loader.runs.textfile import LastRun
+from skidway.schemas.registry.program import _StoreMetrics
+from skidway.schemas.registry.store import Store
 from support.alert_cases import CASES, ROOT, RULE_FILES, RULES, Case, alerts, names_in, rules
+from support.broker_core import broker_core
 from support.documents import anchors
-from support.metric_names import all_names
+from support.registry_log import MemoryLog, SharedLog
 
 PROMETHEUS_OWN = {"ALERTS", "up"}
 PROGRAMS = {"agent", "broker", "registry", "audit", "audit-count", "loader", "zookeeper"}
@@ -189,3 +200,50 @@ def test_the_role_writes_the_thresholds_that_the_rules_have() -> None:
     variable, (name, value) = "{{ %s }}", ("monitoring_load_late_after_s", 93600)
     assert defaults("monitoring")[name] == value
     assert template.read_text().replace(variable % name, str(value)) == written
+
+
+DECLARING = (
+    "skidway.agent.events",
+    "skidway.audit.collector.metrics",
+    "skidway.audit.counter.counter",
+    "skidway.audit.evidence.collection",
+    "skidway.audit.topic.publisher",
+    "skidway.loader.runs.progress_metrics",
+    "skidway.schemas.codec.metrics",
+    "skidway.schemas.registry.authentication",
+    "skidway.schemas.registry.rest.application",
+    "skidway.schemas.registry.store",
+)
+"""The modules that declare metrics when they are imported."""
+
+SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
+MIRROR = {
+    "cluster": "dc1", "records": 0, "bytes": 0, "lag": 0, "partitions": 0, "stopped_count": 0,
+    "waiting_count": 0, "gap_count": 0, "group_failures": 0, "reachable": True,
+}  # fmt: skip
+
+
+def all_names(folder: Path) -> set[str]:
+    """Returns the names of all metrics, as Prometheus stores them. Most are registered when their
+    module is imported. Others exist only in the answer to a scrape: this function scrapes a broker
+    object, whose log it makes in `folder`, and an empty store of schemas. Tables in the code have
+    the rest."""
+    for module in DECLARING:
+        importlib.import_module(module)
+    with broker_core(folder) as core:
+        broker = set(_names(BrokerCollector(core.broker, lambda: [MIRROR]).collect()))
+    store = Store(MemoryLog(SharedLog()), SystemClock())
+    return {
+        *_names(REGISTRY.collect()),
+        *broker,
+        *_names(_StoreMetrics(store).collect()),
+        *(name for name, _ in zookeeper._StatusCollector._GAUGES.values()),
+        "skidway_zookeeper_serving",
+        *(each.metadata["name"] for each in fields(LastRun)),
+    }
+
+
+def _names(families: Iterable[Metric]) -> Iterator[str]:
+    for each in families:
+        for suffix in SUFFIXES.get(each.type, ("",)):
+            yield each.name + suffix

@@ -16,21 +16,10 @@ from skidway.schemas.avro_schema import named_types, parse
 from skidway.schemas.canonical import canonical
 from skidway.schemas.compatibility import Level, check
 from support.avro_schemas import mutated, schemas
+from support.avro_trees import enum, field, record
 from support.randomness import share_of
 
 OURS = resources.files("skidway.schemas")
-
-
-def record(*fields: Any, **more: Any) -> dict[str, Any]:
-    return {"type": "record", "name": "R", "fields": list(fields), **more}
-
-
-def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
-    return {"name": name, "type": avro, **more}
-
-
-def enum(*symbols: str, **more: Any) -> dict[str, Any]:
-    return {"type": "enum", "name": "E", "symbols": list(symbols), **more}
 
 
 def fixed(size: int) -> dict[str, Any]:

@@ -30,11 +30,8 @@ from skidway.schemas.avro_schema.model import SHOWN_MAX, shown
 from skidway.schemas.canonical import canonical
 from support.avro import records
 from support.avro_schemas import KEYS, broken, made
+from support.avro_trees import record
 from support.randomness import share_of
-
-
-def record(*fields: Any, **more: Any) -> dict[str, Any]:
-    return {"type": "record", "name": "R", "fields": list(fields), **more}
 
 
 def field(avro: Any, **more: Any) -> dict[str, Any]:

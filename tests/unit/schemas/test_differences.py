@@ -11,18 +11,7 @@ from skidway.schemas.advice import Difference, advise
 from skidway.schemas.avro_schema import parse
 from skidway.schemas.compatibility import Level
 from support.avro import records
-
-
-def record(*fields: Any, **more: Any) -> dict[str, Any]:
-    return {"type": "record", "name": "R", "fields": list(fields), **more}
-
-
-def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
-    return {"name": name, "type": avro, **more}
-
-
-def enum(*symbols: str, **more: Any) -> dict[str, Any]:
-    return {"type": "enum", "name": "E", "symbols": list(symbols), **more}
+from support.avro_trees import enum, field, record
 
 
 def fixed(size: int) -> dict[str, Any]:

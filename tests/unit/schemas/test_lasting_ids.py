@@ -9,8 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from skidway.schemas.client import RegistryAdministration
-from support.registry_client import InProcess, administration
-from support.registry_http import Registry, record, reference
+from support.registry_http import InProcess, Registry, administration, record, reference
 
 OLD = record("Part", user="string", action="string")
 NEW = record("Part", action="string", user="string")

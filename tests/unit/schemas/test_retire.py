@@ -9,9 +9,8 @@ import pytest
 
 from skidway.errors import SkidwayError
 from skidway.schemas.commands import retire
-from support import registry_client
-from support.registry_client import InProcess
-from support.registry_http import Registry, record, reference
+from support import registry_http
+from support.registry_http import InProcess, Registry, record, reference
 
 
 def test_a_version_that_comes_behind_the_plan_is_not_deleted_for_ever(
@@ -22,7 +21,7 @@ def test_a_version_that_comes_behind_the_plan_is_not_deleted_for_ever(
     registry = Registry()
     registry.register("s", record(a=None))
     monkeypatch.setattr(
-        retire, "connect", lambda args: registry_client.administration(InProcess(registry))
+        retire, "connect", lambda args: registry_http.administration(InProcess(registry))
     )
 
     def agreed(*given: Any) -> bool:
@@ -49,7 +48,7 @@ def test_a_version_whose_references_mean_another_schema_does_not_come_back(
         registry.good("DELETE", path)
     registry.register("part", record("Part", z="string"))
     monkeypatch.setattr(
-        retire, "connect", lambda args: registry_client.administration(InProcess(registry))
+        retire, "connect", lambda args: registry_http.administration(InProcess(registry))
     )
     args = argparse.Namespace(subject="whole", version=None, dry_run=False, json=True)
     with pytest.raises(SkidwayError, match="whole version 1 cannot come back"):

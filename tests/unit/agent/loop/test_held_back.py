@@ -13,7 +13,7 @@ from support.agent_world import World, raw, settings
 from support.promises import promise
 
 GOOD, BAD, BESIDE = "/log/good.log", "/log/bad.log", "/log/bad-2.log"
-MEMORY = 1 << 20
+MEMORY = 1 << 18
 SOURCES = raw("good", "/log/good*"), raw("bad", "/log/bad*")
 
 
@@ -77,7 +77,7 @@ def two() -> Two:
 def test_a_topic_that_is_not_acknowledged_stops_no_other_topic(two: Two) -> None:
     """While the brokers do not acknowledge the batches of one topic, the agent delivers the lines
     of other topics."""
-    two.write(300, BAD, BESIDE)
+    two.write(75, BAD, BESIDE)
     two.turns()
     assert two.values("good") == two.written["good"]
     assert MEMORY // 2 <= two.agent.held_back["bad"] < MEMORY * 3 // 4
@@ -89,7 +89,7 @@ def test_a_topic_that_is_not_acknowledged_stops_no_other_topic(two: Two) -> None
 def test_a_held_back_file_does_not_keep_the_loop_busy(two: Two) -> None:
     """While the agent does not read the files of a topic, because too many bytes of the topic are
     unacknowledged, its loop still waits for events between two turns."""
-    two.write(100, BAD)
+    two.write(25, BAD)
     two.turns()
     assert two.agent.held_back
     assert two.agent.patience_s() > 0
@@ -103,7 +103,7 @@ def test_after_a_restart_its_intents_stop_no_other_topic(two: Two, is_removed: b
     topics even if it has many intents of a topic whose batches are not acknowledged. This is so
     even if no source has this topic any more. When the batches are acknowledged again, the lines of
     the intents arrive in order."""
-    two.write(100, BAD, BESIDE)
+    two.write(25, BAD, BESIDE)
     two.kill()
     two.settings = of(*SOURCES[: 1 if is_removed else 2], buffer_memory=MEMORY // 2)
     two.start()
@@ -119,7 +119,7 @@ def test_intents_of_an_unreadable_file_and_of_a_full_topic_stay_in_order(two: Tw
     """An intent is a stored promise to send certain bytes of a file. After a kill, the agent cannot
     open a file for a while. When it can open the file, too many bytes of the file's topic are
     unacknowledged. The agent still sends the file's intents in the order of the file's bytes."""
-    two.write(60, BAD, BESIDE)
+    two.write(15, BAD, BESIDE)
     two.kill()
     two.files.by_path[BAD].unreadable = True
     two.settings = of(*SOURCES, buffer_memory=MEMORY // 4)
@@ -142,7 +142,7 @@ def test_what_is_sent_after_a_search_leaves_room_too(
     promises to send bytes), and sends the missing records. If the batches of one topic are not
     acknowledged, the missing records of this topic do not fill `buffer.memory`, and the search for
     them delays no search for records of other topics."""
-    two.write(60, BAD, BESIDE)
+    two.write(15, BAD, BESIDE)
     two.line("good", GOOD, "on its way")
     two.hold(2)
     two.kill()

@@ -19,6 +19,7 @@ from support.audit_senders import AGENT, BROKER, LOGS
 from support.fold import Fold
 from support.one_bucket import HDFS, SECOND, SIZE, roster
 from support.promises import promise
+from support.randomness import share_of
 
 STEP = 20_000
 END = 3 * SIZE
@@ -118,7 +119,7 @@ class Site:
 
 
 @promise("6 complete before a time")
-@hypothesis_settings(max_examples=300)
+@hypothesis_settings(max_examples=share_of(300))
 @given(st.data(), st.lists(st.sampled_from(ACTIONS), max_size=60))
 def test_no_topic_is_complete_before_all_of_it_is_loaded(
     data: st.DataObject, actions: list[str]

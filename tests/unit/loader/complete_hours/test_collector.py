@@ -21,7 +21,7 @@ from skidway.loader.complete_hours.success_file import content
 from support.audit_senders import AGENT, BROKER, LOGS
 from support.dashboard import ask
 from support.one_bucket import HDFS, LOSS, POLICY, SIZE, START, count, delta, good, seal
-from support.ports import free_port
+from support.processes import free_port
 from support.promises import promise
 
 NOW = 3 * BLOCK_MS

@@ -12,14 +12,11 @@ import pytest
 
 from skidway.loader.reading.projection import NotProjectable, Projection
 from skidway.schemas.codec import Codec
+from support.avro_trees import field
 
 
 def record(*fields: dict[str, object]) -> str:
     return json.dumps({"type": "record", "name": "R", "fields": list(fields)})
-
-
-def field(name: str, kind: object, **more: object) -> dict[str, object]:
-    return {"name": name, "type": kind, **more}
 
 
 def project(

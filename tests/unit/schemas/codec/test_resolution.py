@@ -21,6 +21,7 @@ from skidway.schemas.codec import Codec, DatumReader, Unresolvable
 from skidway.schemas.codec.arrow import as_record
 from skidway.schemas.compatibility import incompatibilities
 from support.avro import batches, outgoing, raw
+from support.avro_trees import field, record
 from support.randomness import share_of
 
 common = settings(
@@ -28,14 +29,6 @@ common = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-
-
-def record(*fields: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"type": "record", "name": "R", "fields": list(fields), **more}
-
-
-def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
-    return {"name": name, "type": avro, **more}
 
 
 def rows_of(writer: Any, reader: Any, rows: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -19,16 +19,13 @@ from skidway.schemas.avro_schema import parse
 from skidway.schemas.codec import DatumReader, Unresolvable
 from skidway.schemas.codec.text_resolution import UNFIT
 from skidway.schemas.datum import plain_schema, write_datum
+from support.avro_trees import field
 from support.circles import MONEY, NODE, TEXTS, datum, decoded, nodes, wanted
 from support.randomness import share_of
 
 common = settings(
     max_examples=share_of(25), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-
-
-def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
-    return {"name": name, "type": avro, **more}
 
 
 def link(*fields: dict[str, Any], next: Any = ("null", "Link"), **more: Any) -> dict[str, Any]:

@@ -14,8 +14,7 @@ import pytest
 from skidway.cli import main
 from skidway.schemas.client import RegistryAdministration
 from skidway.schemas.commands import connection
-from support.registry_client import InProcess, administration
-from support.registry_http import Registry
+from support.registry_http import InProcess, Registry, administration
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,8 @@ from skidway.schemas.client import RegistryRefused, administration
 from skidway.schemas.dump import registry as dumped
 from skidway.schemas.dump.contents import Contents
 from skidway.schemas.dump.restoring import steps
-from support import registry_client
-from support.registry_client import InProcess
-from support.registry_http import Registry, record, reference
+from support import registry_http
+from support.registry_http import InProcess, Registry, record, reference
 
 PAGE = 3
 
@@ -43,7 +42,7 @@ def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Re
                 return
 
     transport.meanwhile = delete_one
-    found = dumped.read(registry_client.administration(transport))
+    found = dumped.read(registry_http.administration(transport))
     deleted = {each.subject for each in found.versions.values() if each.deleted}
     assert deleted == {"a", "b"}
     assert found.subjects() == list("abcdefghij")
@@ -61,7 +60,7 @@ def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> No
 
     transport.meanwhile = change
     with pytest.raises(RegistryRefused, match="change faster"):
-        registry_client.administration(transport).all_versions()
+        registry_http.administration(transport).all_versions()
 
 
 @pytest.mark.parametrize("count", [PAGE, PAGE + 1])
@@ -71,7 +70,7 @@ def test_a_registry_without_pages_is_read_once(
     """If a registry always returns its whole list of versions instead of pages, the client lists
     each version once. It sends at most two requests, even if the list is exactly as long as one
     page."""
-    client = registry_client.administration(InProcess(registry))
+    client = registry_http.administration(InProcess(registry))
     everything = client.all_versions()[:count]
     asked: list[str] = []
 
@@ -89,7 +88,7 @@ def test_a_mode_above_all_is_not_that_of_each_subject(registry: Registry) -> Non
     a dump has it only as the global mode. If the dump also had it as the mode of each subject, a
     registry that is filled from the dump would keep it for each subject."""
     registry.good("PUT", "/mode", {"mode": "READONLY_OVERRIDE"})
-    found = dumped.read(registry_client.administration(InProcess(registry)))
+    found = dumped.read(registry_http.administration(InProcess(registry)))
     assert found.modes == {None: "READONLY_OVERRIDE"}
 
 
@@ -100,7 +99,7 @@ WHOLE = record("Whole", part="Part")
 
 def restored(wanted: Contents, into: Registry) -> None:
     """Restores a dump into the registry. Asserts that a second restore would change nothing."""
-    client = registry_client.administration(InProcess(into))
+    client = registry_http.administration(InProcess(into))
     there = dumped.read(client)
     dumped.carry_out(client, steps(wanted, there), there)
     assert not steps(wanted, dumped.read(client))
@@ -139,7 +138,7 @@ def test_a_dump_keeps_what_the_references_of_a_deleted_version_meant(change: Any
     dump can also be restored into the dumped registry itself."""
     old, new = referring(), Registry()
     change(old)
-    wanted = dumped.read(registry_client.administration(InProcess(old)))
+    wanted = dumped.read(registry_http.administration(InProcess(old)))
     restored(wanted, new)
     for schema_id in {each.id for each in wanted.versions.values()}:
         path = f"/schemas/ids/{schema_id}?format=resolved"
@@ -151,7 +150,7 @@ def test_a_dump_from_before_a_reference_was_lost_still_fits() -> None:
     """A dump may contain a reference of a deleted version to another deleted version. It can be
     restored into the same registry even after the referenced schema got another version number."""
     registry = referring()
-    wanted = dumped.read(registry_client.administration(InProcess(registry)))
+    wanted = dumped.read(registry_http.administration(InProcess(registry)))
     assert wanted.versions["whole", 1].references
     move_on(registry)
     restored(wanted, registry)

@@ -60,6 +60,11 @@ def site(request: pytest.FixtureRequest) -> TestClient:
     return TestClient(made.dashboard().application())
 
 
+def shown(site: Site) -> TestClient:
+    """The pages of a site, without a history."""
+    return TestClient(site.dashboard(has_history=False).application())
+
+
 def _json(site: TestClient, path: str) -> Asked:
     answer = site.get(path)
     assert answer.status_code == 200, answer.text
@@ -173,7 +178,7 @@ def test_a_killed_agent_is_silent_after_three_minutes(minutes: float, silent: li
     """By default, the first page names a host as silent three minutes after the last message of its
     agent."""
     made = Site(silent={"app3": minutes})
-    site = TestClient(made.dashboard().application())
+    site = shown(made)
     assert [x["host"] for x in _json(site, "/index.json")["silent_hosts"]] == silent
 
 
@@ -181,14 +186,14 @@ def test_a_host_that_does_not_vouch_is_at_risk() -> None:
     """An agent may still send messages although it cannot deliver its lines. A seal says that all
     lines before a time are counted. If the time of the agent's newest seal is too old, the first
     page shows the host's lines as at risk."""
-    site = TestClient(Site(held_up={"app5": 9}).dashboard().application())
+    site = shown(Site(held_up={"app5": 9}))
     found = _json(site, "/index.json")
     assert found["silent_hosts"] == []
     assert (found["at_risk"][0]["what"], found["at_risk"][0]["records"]) == ("host app5", "unknown")
 
 
 def at_risk(made: Site) -> list[Asked]:
-    found = _json(TestClient(made.dashboard().application()), "/index.json")["at_risk"]
+    found = _json(shown(made), "/index.json")["at_risk"]
     assert isinstance(found, list)
     return found
 
@@ -206,7 +211,7 @@ def test_unsafe_bytes_of_a_host_are_at_risk_with_file_time_and_command() -> None
     made = Site(silent={"app3": 14}, backlogs={"app3": UNREAD})
     [row] = [x for x in at_risk(made) if "app3" in x["what"]]
     assert (row["left"], row["command"]) == (92 * 60, "on app3: systemctl start skidway-agent")
-    body = TestClient(made.dashboard().application()).get("/").text
+    body = shown(made).get("/").text
     assert "≥ 48.3 MB" in body
     assert "1 h 32 min" in body
 
@@ -215,7 +220,7 @@ def test_members_without_a_field_are_on_the_page_of_topics() -> None:
     """The page of topics names the members of lines that agents left out, because the topic's
     schema has no field for them."""
     made = Site(fieldless={"nginx": {"a": 1, "session": 312}})
-    site = TestClient(made.dashboard().application())
+    site = shown(made)
     rows = {row["topic"]: row["fieldless"] for row in _json(site, "/topics.json")["topics"]}
     assert rows.pop("dc1.nginx") == {"session": 312, "a": 1}
     assert not any(rows.values())
@@ -247,7 +252,7 @@ def test_bytes_on_their_way_are_not_at_risk() -> None:
     later = TopicBacklog("nginx", 0, 900, told - 60_000, NOW + 11 * MINUTE)
     made = Site(backlogs={"app1": Backlog((fresh, urgent, later), 1, 300)})
     assert [x["what"] for x in at_risk(made) if "app1" in x["what"]] == ["dc1.orders on app1"]
-    body = TestClient(made.dashboard().application()).get("/").text
+    body = shown(made).get("/").text
     assert "no broker has acknowledged yet: 3 kB on 1 host; 5 agents did not tell." in body
 
 
@@ -273,7 +278,7 @@ def test_a_host_that_told_nothing_unsafe_has_no_bytes_at_risk() -> None:
 def test_the_newest_loads_say_rows_files_and_duration() -> None:
     """The page of loads lists the newest loads that loaders have reported, the newest load first. A
     value that a note about a load lacks is shown as `not told`."""
-    site = TestClient(Site(has_recount=True).dashboard().application())
+    site = shown(Site(has_recount=True))
     found = _json(site, "/loads.json")["newest_loads"]
     assert [x["load"] for x in found] == [20, 19, 18, 17]
     newest, *_, oldest = found
@@ -329,7 +334,7 @@ def test_a_recount_that_differs_is_told_on_the_first_page() -> None:
     """A recount may find other files in an output than those that the loader committed. The first
     page then names the topic, the output, one of these files, and the command to run next."""
     made = Site(has_recount=True, copied="copy.parquet")
-    body = TestClient(made.dashboard().application()).get("/").text
+    body = shown(made).get("/").text
     said = "in hdfs://nn:8020/logs, on etl1, found: copy.parquet. Next: skidway audit why dc1."
     assert body.count(said) == 1
 
@@ -382,7 +387,7 @@ def test_a_record_that_the_loader_rejected_is_an_example_of_its_own() -> None:
         EXAMPLE, tp=TopicPartition("dc1.auth", 2), offset=9, reason="rejected by the loader",
         host="", path="", text="a record",
     )  # fmt: skip
-    site = TestClient(Site(rejects=4, records={AUTH: record}).dashboard().application())
+    site = shown(Site(rejects=4, records={AUTH: record}))
     row = _json(site, "/rejects.json")["rejects"][0]
     assert (row["line"]["text"], row["record"]["text"]) == (EXAMPLE.text, "a record")
     assert (row["record"]["topic"], row["record"]["offset"]) == ("dc1.auth", 9)

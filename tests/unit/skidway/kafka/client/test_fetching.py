@@ -10,15 +10,7 @@ from typing import Any
 import pytest
 
 from skidway.errors import SkidwayError, UsageError
-from skidway.kafka.batch import (
-    OFFSET_MAX,
-    Codec,
-    CorruptBatch,
-    EncodedBatch,
-    read_header,
-    seal,
-    stamp,
-)
+from skidway.kafka.batch import OFFSET_MAX, CorruptBatch, read_header
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetcher import Fetcher
 from skidway.kafka.client.fetching import Fetched, Fetching, PlannedFetch, whole_batches
@@ -26,6 +18,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError, OffsetOutOfRange
 from skidway.kafka.protocol.fetch import READ_COMMITTED
 from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
+from support.batches import batch_at
 from support.clock import ManualClock
 from support.randomness import Seeds
 
@@ -33,12 +26,6 @@ A, B = Address("a", 1), Address("b", 1)
 TP = TopicPartition("t", 0)
 OTHER = TopicPartition("other", 0)
 NOW = 1_000.0
-
-
-def batch_at(offset: int, count: int, size: int = 10) -> bytes:
-    raw = bytearray(seal(EncodedBatch(bytes(size), Codec.NONE, count, 0, 0, size)))
-    stamp(raw, 0, offset, 0)
-    return bytes(raw)
 
 
 def make(max_bytes: int = 1_000) -> Fetching:
@@ -98,7 +85,7 @@ def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
     fetch's size limit, the next fetch sets the limit to the length in the batch's header."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 0)
-    large = batch_at(0, 1, size=5_000)
+    large = batch_at(0, 1, body=bytes(5_000))
     [planned] = plan(fetching)
     assert answer(fetching, planned, part(large[:100])) == []
     [planned] = plan(fetching)
@@ -313,7 +300,7 @@ class Log:
         offset = 0
         for _ in range(30):
             count = self.random.randint(1, 4)
-            self.batches.append(batch_at(offset, count, self.random.randint(0, 300)))
+            self.batches.append(batch_at(offset, count, body=bytes(self.random.randint(0, 300))))
             offset += count + (self.random.randint(1, 5) if self.random.random() < 0.2 else 0)
         self.end = offset
 

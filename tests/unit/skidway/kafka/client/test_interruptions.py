@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.kafka.batch import Codec, EncodedBatch, seal, stamp
 from skidway.kafka.client import metadata
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetching import Fetching, PlannedFetch
@@ -14,17 +13,12 @@ from skidway.kafka.client.following import LoopClient
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
+from support.batches import batch_at
 from support.clock import ManualClock
 
 A, B = Address("a", 1), Address("b", 1)
 TP = TopicPartition("t", 0)
 NOW = 1_000.0
-
-
-def batch_at(offset: int) -> bytes:
-    raw = bytearray(seal(EncodedBatch(b"opaque", Codec.NONE, 1, 0, 0, 6)))
-    stamp(raw, 0, offset, 0)
-    return bytes(raw)
 
 
 def begun(offset: int = 0) -> Fetching:
