@@ -9,6 +9,7 @@ these files before it adds the first row of the newer schema
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from skidway.loader.reading.column_types import column_type
 from skidway.schemas.avro_schema import (
     Array,
     AvroType,
+    Field,
     Fixed,
     Map,
     Named,
@@ -47,6 +49,27 @@ def unlike(old: str, new: str) -> list[str]:
     lacks, Spark may read null where the projection gives the default."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _unlike_fields(written, read)
+
+
+def clashing(
+    old: str, old_columns: Collection[str], new: str, new_columns: Collection[str]
+) -> list[str]:
+    """Returns those columns of the old schema that readers take for a column of the new schema,
+    although it is another field, has another type, or was renamed. old_columns, new_columns: the
+    columns that files have of each schema."""
+    written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
+    others = [each for each in read.fields if each.name in new_columns]
+    return [
+        each.name
+        for each in written.fields
+        if each.name in old_columns and any(_clash(each, field) for field in others)
+    ]
+
+
+def _clash(column: Field, field: Field) -> bool:
+    if column.name == field.name:
+        return not _alike(column.type, field.type)
+    return column.name.lower() == field.name.lower() or column.name in field.aliases
 
 
 def _alike(old: AvroType, new: AvroType) -> bool:

@@ -19,6 +19,11 @@ from skidway.schemas.avro_schema import (
 from skidway.schemas.codec.arrow import as_record, branches_of, unwrapped
 
 
+def fields(schema: str) -> set[str]:
+    """Returns the names of the schema's fields."""
+    return {each.name for each in as_record(parse(schema, check_defaults=False)).fields}
+
+
 def dropped(old: str, new: str) -> set[str]:
     """Returns the names of those fields of the old schema whose values go into no field of the new
     schema."""

@@ -78,6 +78,7 @@ class ManifestDraft:
             files=(*written, *staging.files),
             schema=choice,
             schemas=_followed(newest, choice, has_rows=any(_has_rows(each) for each in used)),
+            carried=newest.carried if newest else (),
             schema_ids=dict(sum((each.schema_ids for each in used), Counter())),
             side=side,
             audit_positions=dict(parts.feed.positions),

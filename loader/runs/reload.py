@@ -196,9 +196,8 @@ class Reload:
             self.result.offsets = sum(each.end - each.first for each in ranges)
         else:
             progress = self._progress.groups(name, RELOAD)
-            if not self._wish.may_drop:
-                load.check_fields(schema)
-            manifest, notes = load.run(schema, progress, may_reject=self._wish.may_reject)
+            may_reject, may_drop = self._wish.may_reject, self._wish.may_drop
+            manifest, notes = load.run(schema, progress, may_reject=may_reject, may_drop=may_drop)
             self._run.committed(manifest)
             self.result.loads.append(manifest.number)
             self.result.by(manifest.files)

@@ -8,7 +8,7 @@ audit messages of the newest load: the newest load may have been killed before i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 
@@ -16,7 +16,13 @@ from skidway.loader.runs.columns_file import stage_columns
 from skidway.loader.state import layout, operations, success_files
 from skidway.loader.state.layout import LoadId
 from skidway.loader.state.live_file import LiveFile
-from skidway.loader.state.manifest import ROWS, DataFile, Manifest, SchemaChoice
+from skidway.loader.state.manifest import (
+    ROWS,
+    CarriedColumn,
+    DataFile,
+    Manifest,
+    SchemaChoice,
+)
 from skidway.loader.store import Store
 from skidway.schemas.client import Registered
 
@@ -27,8 +33,8 @@ class Exchange:
 
     rows: all files of rows that the output has before the load, by path. old: the paths of the
     files that go. new: the files that come. schema: the newest schema, if the new files have its
-    columns; None if the entry of each new file says which schema it follows. carried: the ids of
-    older schemas of which the new files keep columns that the newest schema lacks. success: the
+    columns; None if the entry of each new file says which schema it follows. carried: the carried
+    columns of all files after the load. success: the
     content of the `_SUCCESS` of hours that get this file. reopened: the hours that lose their
     `_SUCCESS`. All other hours of the new files keep theirs. Hours are written as `2026-01-31T07`.
     """
@@ -37,7 +43,7 @@ class Exchange:
     old: Collection[str]
     new: Sequence[DataFile]
     schema: Registered | None = None
-    carried: Collection[int] = ()
+    carried: Iterable[CarriedColumn] = ()
     success: Mapping[str, bytes] = field(default_factory=dict)
     reopened: Collection[str] = ()
 
@@ -66,6 +72,7 @@ def replacing(
         removed=tuple(change.old),
         schema=choice,
         schemas=_schemas(newest, change, choice),
+        carried=tuple(dict.fromkeys(change.carried)),
         schema_ids={},
         columns=columns,
         success=success_files.stage(store, load, success),
@@ -77,12 +84,9 @@ def replacing(
 def _schemas(
     newest: Manifest, change: Exchange, choice: SchemaChoice | None
 ) -> tuple[SchemaChoice, ...]:
-    """Returns the manifest's field `schemas`: the schemas whose columns files of rows have after
-    the load. A schema that no file follows is in this list because of carried columns."""
-    followed = {each.schema_id for each in change.rows.values()}
+    """Returns the manifest's field `schemas`."""
     left = {each.schema_id for path, each in change.rows.items() if path not in change.old}
     own = None if choice is None else choice.id
     left |= {each.schema_id or own for each in change.new if each.kind == ROWS}
-    left |= {*change.carried} | ({each.id for each in newest.schemas} - followed)
     older = tuple(each for each in newest.schemas if each.id in left and each.id != own)
     return (*older, choice) if choice is not None and own in left else older

@@ -94,31 +94,18 @@ class TopicReload:
         ends = found.lineage.ends
         return found, [self._range(found, each, end) for each, end in sorted(ends.items())]
 
-    def check_fields(self, schema: Registered) -> None:
-        """Raises ReloadRefused if the replaced files have values of a field that the newest schema
-        lacks, because the new files would lack them. A schema that the registry lost is not
-        checked. Raises RegistryRefused, Unreachable."""
-        followed = {each.schema_id for each in self._files.values()}
-        carried = {each.id for each in self._newest.schemas} - followed
-        for each in sorted(carried.union(x.schema_id or 0 for x in self._chosen.values())):
-            text, new = schema_text(self._parts.registry, each), schema.schema
-            if text and (gone := [*dropped(text, new), *nested_dropped(text, new)]):
-                raise _refused(
-                    f"{self._topic.name}: the newest schema lacks the field {min(gone)}, and the "
-                    "new files would lack its values (if that is right, say --drop-fields)"
-                )
-
     def run(
-        self, schema: Registered, progress: Progress, *, may_reject: bool
+        self, schema: Registered, progress: Progress, *, may_reject: bool, may_drop: bool
     ) -> tuple[Manifest, list[str]]:
         """Reads the records again and commits the load. Returns the manifest, and sentences for the
-        operator. may_reject: whether records that were rows may become rejects.
+        operator. may_reject: whether records that were rows may become rejects. may_drop: whether
+        values may be dropped, because the newest schema lacks their fields.
 
         Raises LostRace when another loader committed the same load number first, ReloadRefused or
         OtherRecords if the records are not those that were committed, and the errors that tasks
         raise.
         """
-        return self._attempt.run(lambda: self._run(schema, progress, may_reject))
+        return self._attempt.run(lambda: self._run(schema, progress, may_reject, may_drop))
 
     def _range(self, found: Beginning, partition: int, end: int) -> Planned:
         topic, client = self._topic, self._parts.client
@@ -139,10 +126,12 @@ class TopicReload:
         return planned
 
     def _run(
-        self, schema: Registered, progress: Progress, may_reject: bool
+        self, schema: Registered, progress: Progress, may_reject: bool, may_drop: bool
     ) -> tuple[Manifest, list[str]]:
         time_taken = WorkingTime(self._parts.clock, self._parts.spark)
         found, ranges = self.plan()
+        if not may_drop:
+            self._check_fields(found, schema.schema)
         before, names = self._tables(found)
         locations = {**self._parts.feed.locations_of(self._topic.source), **names}
         job = replace(
@@ -156,6 +145,20 @@ class TopicReload:
         change, notes = self._change_of_rejects(read)
         manifest = self._manifest(schema, read, change)
         return replace(manifest, seconds=round(time_taken.seconds(), 3)), notes
+
+    def _check_fields(self, found: Beginning, newest: str) -> None:
+        """Raises ReloadRefused if a load gave its rows the values of a field that the newest schema
+        lacks: the new files would lack them. A schema that the registry lost is not checked."""
+        for written, loaded in sorted(found.schemas):
+            old, then = (schema_text(self._parts.registry, each) for each in (written, loaded))
+            if old is None or then is None:
+                continue
+            gone = {*dropped(old, newest), *nested_dropped(old, newest)}
+            if gone := gone.difference(dropped(old, then), nested_dropped(old, then)):
+                raise _refused(
+                    f"{self._topic.name}: the newest schema lacks the field {min(gone)}, and the "
+                    "new files would lack its values (if that is right, say --drop-fields)"
+                )
 
     def _tables(self, found: Beginning) -> tuple[Tables, dict[FileKey, Location]]:
         """Returns the tables with the marks that the loader had at the offsets where reading
@@ -228,6 +231,7 @@ class TopicReload:
             old=sorted(self._chosen),
             new=read.files,
             schema=schema,
+            carried=self._newest.carried if self._files.keys() - self._chosen else (),
             reopened=sorted(hour for hour in {*was, *now} if was.get(hour) != now.get(hour)),
         )
         made = replacing(self._parts.store, newest, self._load, now_ms, exchange)

@@ -18,7 +18,7 @@ from skidway.loader.spark.runner import Progress, SparkRunner
 from skidway.loader.spark.task import rewrite_group
 from skidway.loader.state import layout
 from skidway.loader.state.live_file import LiveFile
-from skidway.loader.state.manifest import Manifest
+from skidway.loader.state.manifest import CarriedColumn, Manifest
 from skidway.loader.store import Store
 from skidway.schemas.client import Registered
 
@@ -28,8 +28,8 @@ class Rewrite:
     """Describes what a load rewrites, and for which hours it writes or deletes `_SUCCESS`. files:
     all files of rows of the topic, by path. reader: the schema whose columns the new files get;
     None if the new files have the columns of the old files. texts: if `reader` is not None, the
-    schemas of the old files, by id. carried: the ids of those schemas that have fields that
-    `reader` lacks. success: for each complete hour that gets `_SUCCESS`, the content of this file.
+    schemas of the old files, by id. carried: the columns of these files whose fields `reader`
+    lacks. success: for each complete hour that gets `_SUCCESS`, the content of this file.
     If some files of an hour cannot be rewritten, the load writes no `_SUCCESS` for the hour.
     reopened: hours that lose the file `_SUCCESS`. Hours are written as `2026-01-31T07`."""
 
@@ -38,7 +38,7 @@ class Rewrite:
     compression: str
     reader: Registered | None = None
     texts: Mapping[int, str] = field(default_factory=dict)
-    carried: Collection[int] = ()
+    carried: Collection[CarriedColumn] = ()
     success: Mapping[str, bytes] = field(default_factory=dict)
     reopened: Collection[str] = ()
 
@@ -71,7 +71,7 @@ class TopicRewrite:
         kept = [SkidwayError(each.kept) for each in results if each.made is None]
         if kept:  # if another loader has removed the files, `check` raises LostRace
             self._attempt.check()
-        change = _exchange(rewrite, results)
+        change = _exchange(self._newest, rewrite, results)
         if not (change.new or change.success or change.reopened):
             return None, kept
         now_ms, load = self._clock.time_ms(), self._attempt.load
@@ -90,14 +90,14 @@ class TopicRewrite:
         return sorted(results, key=lambda each: each.group.files[0].file.path)
 
 
-def _exchange(rewrite: Rewrite, results: Sequence[Rewritten]) -> Exchange:
+def _exchange(newest: Manifest, rewrite: Rewrite, results: Sequence[Rewritten]) -> Exchange:
     unfit = {layout.hour_of(x.group.files[0].file.path) for x in results if x.made is None}
     return Exchange(
         rows=rewrite.files,
         old=[y.file.path for x in results if x.made is not None for y in x.group.files],
         new=[each.made for each in results if each.made is not None],
         schema=rewrite.reader,
-        carried=rewrite.carried,
+        carried=(*newest.carried, *rewrite.carried),
         success={hour: data for hour, data in rewrite.success.items() if hour not in unfit},
         reopened=rewrite.reopened,
     )

@@ -16,6 +16,7 @@
                  "rows": 900, "checksum": signed 64 bits, "crc32c": of the file's bytes}],
       "schema": {"subject": "hdfs-logs-value", "version": 3, "id": 12},
       "schemas": [{"subject": "hdfs-logs-value", "version": 2, "id": 9}, ... version 3 ...],
+      "carried": [{"name": "user", "schema": {... version 1 ...}}],
       "removed": ["dc1.hdfs-logs/dt=.../hour=.../part-3-0-700.parquet"],
       "columns": {"path": "dc1.hdfs-logs/_common_metadata", "staged": "..."},
       "success": [{"path": "dc1.hdfs-logs/dt=.../hour=07/_SUCCESS", "staged": "..."}],
@@ -37,8 +38,9 @@
   file of rows or rejects, is the sum of the hashes of its records (audit/counts/checksum.py) modulo
   2^64, as a signed long.
 - `schema` is the schema of the rows that this load adds. If a file follows another schema, its
-  entry in `files` has a `schema_id`. `schemas` lists the schemas whose columns files of rows have
-  after this load. If no file follows one of them, rewritten files have kept columns of it.
+  entry in `files` has a `schema_id`. `schemas` lists the schemas of all files of rows that the
+  output has after this load. `carried` lists the columns that rewritten files have kept, although
+  their schema lacks the field, with the schema from which each column comes.
 - `removed` lists files of earlier loads. The files of this load have the same records, and replace
   the removed files (loader/rewriting, loader/reloading). A load that removes files reads no new
   offsets. The output consists of the files that a manifest adds and no later manifest removes
@@ -157,6 +159,15 @@ class SchemaChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class CarriedColumn:
+    """A column of rewritten files whose field their schema lacks. schema: the schema that had the
+    field, and gives the column its type."""
+
+    name: str
+    schema: SchemaChoice
+
+
+@dataclass(frozen=True, slots=True)
 class Replacement:
     """A staged file, and its final path. If the final path already has an older file, the staged
     file replaces it."""
@@ -190,6 +201,7 @@ class Manifest:
     columns: Replacement | None = None
     removed: tuple[str, ...] = ()
     schemas: tuple[SchemaChoice, ...] = ()
+    carried: tuple[CarriedColumn, ...] = ()
     success: tuple[Replacement, ...] = ()
     reopened: tuple[str, ...] = ()
     unmarked: tuple[str, ...] = ()
@@ -255,6 +267,10 @@ def _manifest(content: dict[str, Any]) -> Manifest:
         "files": tuple(DataFile(**each) for each in content["files"]),
         "schema": SchemaChoice(**schema) if schema else None,
         "schemas": tuple(SchemaChoice(**each) for each in content["schemas"]),
+        "carried": tuple(
+            CarriedColumn(each["name"], SchemaChoice(**each["schema"]))
+            for each in content["carried"]
+        ),
         "columns": Replacement(**columns) if columns else None,
         "schema_ids": {int(key): value for key, value in content["schema_ids"].items()},
         "removed": tuple(content["removed"]),

@@ -150,6 +150,18 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
     assert [row["old"] for row in folder.rows(folder.rewritten(DOUBLE, _1=INT))] == ["value"]
 
 
+def test_a_dropped_field_that_is_back_has_its_old_values(folder: Folder) -> None:
+    """If a file has the column of a dropped field, and the newest schema has the field again, rows
+    keep the values that they had, and other rows get the field's default."""
+    folder.add([1, 2], INT)
+    folder.carry("old", pa.array(["value", None]))
+    again = schema(
+        {"name": "a", "type": "double"}, {"name": "old", "type": "string", "default": "x"}
+    )
+    rows = folder.rows(folder.rewritten(again, _1=INT))
+    assert [row["old"] for row in rows] == ["value", "x"]
+
+
 def test_a_column_is_never_dropped_for_another_of_its_name(folder: Folder) -> None:
     """A file stays as it is if it has the column of a dropped field, and the newest schema has
     another field of that name, because the new file could not have both. Spark does not distinguish

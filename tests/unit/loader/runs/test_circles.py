@@ -187,4 +187,4 @@ def test_a_text_takes_the_name_of_a_dropped_string(loading: MemoryLoading) -> No
     assert [row["text"] for row in loading.rows()] == ["a"] * 3
     assert trees(loading) == ["b", None, '{"text":"b","tree":null}']
     assert said[:2] == [[], []]
-    assert "version 4: tree has another type" in said[2][0]
+    assert "version 4: tree is another column there" in said[2][0]

@@ -31,6 +31,7 @@ from skidway.loader.slices.join import run_all
 from skidway.loader.state import folding, layout
 from skidway.loader.state.closures import GRACE_MS, SETTLED_MS
 from skidway.loader.state.tables import read_tables
+from skidway.schemas.wire import prefix
 from support.fold import Fold, judge
 from support.loading import (
     CHOICE,
@@ -346,7 +347,8 @@ def test_values_are_dropped_only_if_the_operator_says_so(loading: MemoryLoading)
     hour would drop these values, so it needs the operator's permission. Without the permission it
     changes nothing."""
     loading.versions.append(GROWN)
-    loading.append(Record(AGENT, 1, 60 * LENGTH, LENGTH, START_MS + 2 * HOUR_MS))
+    value = prefix(SCHEMA_ID + 1) + b"\x02x\x0e"  # {"line": "x", "level": 7}
+    loading.append(Record(AGENT, 1, 60 * LENGTH, LENGTH, START_MS + 2 * HOUR_MS, value=value))
     loading.run()
     loading.versions.append(SCHEMA)
     before = loading.store.snapshot
@@ -356,6 +358,25 @@ def test_values_are_dropped_only_if_the_operator_says_so(loading: MemoryLoading)
     assert loading.reload(wish(0)).problems == []
     assert loading.reload(wish(2, may_drop=True)).problems == []
     assert faults(loading) == []
+
+
+@promise("5 reload")
+def test_values_under_a_new_name_are_not_dropped_either(loading: MemoryLoading) -> None:
+    """Rewritten files have the values of a field under the name that a version gave it with an
+    alias. If the newest version has this name without the alias, it could not read the records any
+    more, so a reload needs the operator's permission, too."""
+    renamed = {"name": "text", "type": "string", "default": ""}
+    for field in ({**renamed, "aliases": ["line"]}, renamed):
+        loading.versions.append(json.dumps({**json.loads(SCHEMA), "fields": [field]}))
+        value = prefix(len(loading.versions) - 1) + b"\x02x"
+        at = loading.cluster.log(DATA).end
+        loading.append(Record(AGENT, 1, at * LENGTH, LENGTH, START_MS + 2 * HOUR_MS, value=value))
+        assert loading.run().problems == []
+    assert [row["text"] for row in loading.rows()] == [*all_lines(60), "x", "x"]
+    before = loading.store.snapshot
+    (problem,) = loading.reload(wish()).problems
+    assert "the newest schema lacks the field line" in str(problem)
+    assert loading.store.snapshot == before
 
 
 @promise("5 reload")

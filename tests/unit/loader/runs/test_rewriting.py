@@ -227,7 +227,7 @@ def test_a_dropped_field_comes_back_with_another_type(loading: MemoryLoading) ->
         assert outcome.loads == [load]
         (problem,) = outcome.problems
         assert "columns of version 2 of " in str(problem)
-        assert "beside version 4: level has another type" in str(problem)
+        assert "beside version 4: level is another column there" in str(problem)
         assert loading.manifest(load).removed == ()
     files = (file for at in (7, 8, 9) for file in loading.manifest(at).files if file.kind == ROWS)
     tables = [pq.read_table(io.BytesIO(loading.store.read(x.path) or b"")) for x in files]
