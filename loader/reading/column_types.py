@@ -22,7 +22,7 @@ docs/adr/0019-columns-that-stay-readable.md says which conversions were tried.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -93,6 +93,8 @@ def reverted(column: pa.Array, target: pa.DataType) -> pa.Array:
     `converted`."""
     if column.type == target:
         return column
+    if types.is_struct(target) and column.null_count:
+        return _reverted_records(column, target)
     if types.is_nested(target):
         return _each_part(reverted, column, target)
     if types.is_null(target):
@@ -130,6 +132,30 @@ def _struct(
     else:
         children = [change(column.field(at), each.type) for at, each in enumerate(target)]
     return pa.StructArray.from_arrays(children, fields=list(target), mask=_mask(column))
+
+
+def _reverted_records(column: pa.StructArray, target: pa.StructType) -> pa.StructArray:
+    """Reverts only the records that are not null, because what the fields of a null record contain
+    need not fit their types. A null record gets the fields of the record before it."""
+    made = reverted(column.drop_null(), target)
+    if not len(made):
+        made = pa.array([_empty(target)], target)
+    last = np.cumsum(np.asarray(column.is_valid())) - 1
+    children = made.take(pa.array(np.maximum(last, 0))).flatten()
+    return pa.StructArray.from_arrays(children, fields=list(target), mask=_mask(column))
+
+
+def _empty(arrow: pa.DataType) -> Any:
+    """Returns a value of the type: zero, or one without content."""
+    if types.is_struct(arrow):
+        return {each.name: _empty(each.type) for each in arrow}
+    if types.is_list(arrow) or types.is_map(arrow):
+        return []
+    if types.is_fixed_size_binary(arrow):
+        return bytes(arrow.byte_width)
+    if types.is_string(arrow) or types.is_binary(arrow) or types.is_dictionary(arrow):
+        return ""
+    return None if types.is_null(arrow) else 0
 
 
 def _column_field(field: pa.Field) -> pa.Field:

@@ -256,13 +256,15 @@ def _differ(left: pa.Scalar, right: pa.Scalar) -> bool:
 
 def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
     """Returns, for each row, whether its value changes if it is cast to the new type and back. May
-    return None if no value changes. Some of Arrow's casts change values: they round numbers, or
-    turn 5 into true."""
+    return None if no value changes. Some of Arrow's casts change values: they round numbers, turn
+    5 into true, or lose the sign of -0.0."""
     if types.is_nested(written.type):
         pairs = zip(cast.cast(written.type), written, strict=True)
         return np.fromiter((_differ(back, value) for back, value in pairs), np.bool_)
-    same = pc.equal(cast.cast(written.type, safe=False), written)
+    back = cast.cast(written.type, safe=False)
+    same = pc.equal(back, written)
     if types.is_floating(written.type):
-        same = pc.or_(same, pc.is_nan(written))
+        signs = (np.signbit(each.to_numpy(zero_copy_only=False)) for each in (back, written))
+        same = pc.or_(pc.and_(same, pa.array(np.equal(*signs))), pc.is_nan(written))
     changed = ~np.asarray(pc.coalesce(same, pa.scalar(True)))  # every cast keeps a null
     return changed if changed.any() else None

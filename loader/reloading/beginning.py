@@ -10,7 +10,7 @@ gaps that those loads skipped.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from skidway.loader.planning import plan
@@ -26,14 +26,12 @@ class Beginning:
     """Where a reload begins to read. before: the manifest from which the reload takes its first
     marks; None if the reload begins where the first load began. gaps: for each partition, the gaps
     that were skipped by the loads after `before`, up to the last load that read records of the
-    reloaded hours from the log. schemas: the pairs of the id of the schema in which records were
-    written, and the id of the schema whose columns their load gave them.
+    reloaded hours from the log.
     """
 
     before: Manifest | None
     lineage: Lineage
     gaps: Mapping[int, tuple[Gap, ...]]
-    schemas: Set[tuple[int, int]]
 
     def position(self, partition: int) -> PartitionRange:
         """Returns the range that the manifest `before` has for a partition. The reload begins to
@@ -53,13 +51,10 @@ def beginning(topic: str, files: Collection[str]) -> Steps[Beginning]:
     yield from check_kept(topic, number)
     before = (yield from chain.read(topic, number)) if number else None
     gaps: dict[int, tuple[Gap, ...]] = {}
-    schemas: set[tuple[int, int]] = set()
     for manifest in (yield from chain.read_all(topic, number + 1, max(found.loads) + 1)):
         for each in manifest.partitions:
             gaps[each.partition] = gaps.get(each.partition, ()) + each.gaps
-        if manifest.number in found.loads and manifest.schema is not None:
-            schemas |= {(written, manifest.schema.id) for written in manifest.schema_ids}
-    return Beginning(before, found, gaps, schemas)
+    return Beginning(before, found, gaps)
 
 
 def check_kept(topic: str, before: int) -> Steps[None]:

@@ -28,10 +28,14 @@ class ReloadRefused(SkidwayError):
 class Lineage:
     """Says from which loads the records of some Parquet files come. loads: the loads that read
     these records from Kafka's log. ends: for each partition that may have these records, one past
-    the last offset that these loads read."""
+    the last offset that these loads read. written: the ids of the schemas of the records. given:
+    the ids of the schemas whose columns these loads, and those that replaced files, gave the rows.
+    """
 
     loads: set[int] = field(default_factory=set)
     ends: dict[int, int] = field(default_factory=dict)
+    written: set[int] = field(default_factory=set)
+    given: set[int] = field(default_factory=set)
 
     def add(self, load: int, partition: int, end: int) -> None:
         """Notes that a load read records of a partition up to, but not including, the offset
@@ -61,6 +65,9 @@ def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
             )
         if load not in manifests:
             manifests[load] = yield from chain.read(topic, load)
+            found.written |= manifests[load].schema_ids.keys()
+            if (schema := manifests[load].schema) is not None:
+                found.given.add(schema.id)
         manifest, hour = manifests[load], layout.hour_of(path)
         if manifest.removed:
             left += [each for each in manifest.removed if layout.hour_of(each) == hour]

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.loader.reading.column_types import column_type
+from skidway.loader.rewriting.dropped import source
 from skidway.schemas.avro_schema import (
     Array,
     AvroType,
@@ -59,17 +60,19 @@ def clashing(
     columns that files have of each schema."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     others = [each for each in read.fields if each.name in new_columns]
+    names = {each.name for each in written.fields}
     return [
         each.name
         for each in written.fields
-        if each.name in old_columns and any(_clash(each, field) for field in others)
+        if each.name in old_columns and any(_clash(each, field, names) for field in others)
     ]
 
 
-def _clash(column: Field, field: Field) -> bool:
+def _clash(column: Field, field: Field, names: Collection[str]) -> bool:
+    """names: all fields of the column's schema."""
     if column.name == field.name:
         return not _alike(column.type, field.type)
-    return column.name.lower() == field.name.lower() or column.name in field.aliases
+    return column.name.lower() == field.name.lower() or column.name == source(field, names)
 
 
 def _alike(old: AvroType, new: AvroType) -> bool:

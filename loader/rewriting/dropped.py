@@ -24,12 +24,34 @@ def fields(schema: str) -> set[str]:
     return {each.name for each in as_record(parse(schema, check_defaults=False)).fields}
 
 
+def source(field: Field, known: Collection[str]) -> str | None:
+    """Returns the name of that old field of `known` whose values go into a new field."""
+    return next((name for name in (field.name, *field.aliases) if name in known), None)
+
+
 def dropped(old: str, new: str) -> set[str]:
     """Returns the names of those fields of the old schema whose values go into no field of the new
     schema."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     known = {each.name for each in written.fields}
-    return known - {_source(each, known) for each in read.fields}
+    return known - {source(each, known) for each in read.fields}
+
+
+def lost(written: str, then: str, now: str) -> list[str]:
+    """Returns the fields of records whose values a load put into a column, and a load with another
+    schema would not put there. written: the schema of the records. then, now: the newest schemas at
+    these loads. A column may have got another name, unless the old name is another field's now."""
+    old, before, after = (as_record(parse(x, check_defaults=False)) for x in (written, then, now))
+    columns, newer = _sources(old, before), _sources(old, after)
+    others = {each.name for each in after.fields}
+    found = [
+        name
+        for name, column in columns.items()
+        if name is not None
+        and (name not in newer or (newer[name].name != column.name and column.name in others))
+    ]
+    gone = set(nested_dropped(written, now)).difference(nested_dropped(written, then))
+    return [*found, *sorted(gone)]
 
 
 def nested_dropped(old: str, new: str) -> list[str]:
@@ -40,15 +62,10 @@ def nested_dropped(old: str, new: str) -> list[str]:
     return [path for path in _dropped_of(written, read, set()) if path not in gone]
 
 
-def _source(field: Field, known: Collection[str]) -> str | None:
-    """Returns the name of that old field of `known` whose values go into a new field."""
-    return next((name for name in (field.name, *field.aliases) if name in known), None)
-
-
 def _sources(old: Record, new: Record) -> dict[str | None, Field]:
     """Returns the new fields, by the names of the old fields from which their values come."""
     known = {each.name for each in old.fields}
-    return {_source(each, known): each for each in new.fields}
+    return {source(each, known): each for each in new.fields}
 
 
 def _dropped_of(old: Record, new: Record, seen: set[tuple[str, str]]) -> Iterator[str]:

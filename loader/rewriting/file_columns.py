@@ -9,17 +9,18 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from skidway.loader.reading.column_types import directory_schema
 from skidway.loader.reading.columns import OWN_NAMES
 from skidway.schemas.codec.spreading import null_of, repeated
 
 
 def common(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """Returns all columns that the files have. The loader's own columns come last. If some files
-    lack a column, the column may be null in the result. Raises ArrowTypeError if a column has
-    different types."""
-    merged = pa.unify_schemas(schemas)
-    everywhere = set.intersection(*(set(each.names) for each in schemas))
-    fields = [x if x.name in everywhere else x.with_nullable(True) for x in merged]
+    """Returns all columns that the files have. The loader's own columns come last. A column that
+    some files lack, or have with other nested fields, may be null at any depth. Raises
+    ArrowTypeError if a column has different types."""
+    merged = pa.unify_schemas([directory_schema(each) for each in schemas])
+    exact = {each.name: each for each in set.intersection(*map(set, schemas))}
+    fields = [exact.get(each.name, each) for each in merged]
     return pa.schema(sorted(fields, key=lambda field: field.name in OWN_NAMES))
 
 

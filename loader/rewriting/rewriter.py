@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from skidway.errors import SkidwayError
 from skidway.loader.reading.column_types import (
@@ -53,11 +52,6 @@ class Rewriter:
         then the loader's own columns. Raises RowsRefused."""
         columns = self._projected(table)
         kept = [each for each in table.schema if each.name not in self._used | OWN_NAMES]
-        for at, each in enumerate(self._columns):
-            if each.name in {x.name for x in kept if x.type == each.type}:
-                # the field was dropped, and is back: the rows that had it keep their values
-                columns[at] = pc.coalesce(table.column(each.name), columns[at])
-                kept = [x for x in kept if x.name != each.name]
         names = {each.name.lower() for each in self._columns}  # Spark ignores case in names
         if taken := sorted(each.name for each in kept if each.name.lower() in names):
             raise RowsRefused(f"it has another column {taken[0]} than the newest schema")

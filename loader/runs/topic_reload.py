@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from skidway.audit.counts.counts import Counts, Sums
 from skidway.audit.counts.marks import FileKey
@@ -33,7 +34,7 @@ from skidway.loader.reloading.beginning import Beginning
 from skidway.loader.reloading.lineage import ReloadRefused
 from skidway.loader.reloading.names import names_since
 from skidway.loader.reloading.rejects import rejects_in
-from skidway.loader.rewriting.dropped import dropped, nested_dropped
+from skidway.loader.rewriting.dropped import lost
 from skidway.loader.rewriting.proof import check_same, content, rows_by_hour
 from skidway.loader.runs.attempt import Attempt
 from skidway.loader.runs.newest_schema import schema_text
@@ -147,17 +148,16 @@ class TopicReload:
         return replace(manifest, seconds=round(time_taken.seconds(), 3)), notes
 
     def _check_fields(self, found: Beginning, newest: str) -> None:
-        """Raises ReloadRefused if a load gave its rows the values of a field that the newest schema
-        lacks: the new files would lack them. A schema that the registry lost is not checked."""
-        for written, loaded in sorted(found.schemas):
-            old, then = (schema_text(self._parts.registry, each) for each in (written, loaded))
-            if old is None or then is None:
-                continue
-            gone = {*dropped(old, newest), *nested_dropped(old, newest)}
-            if gone := gone.difference(dropped(old, then), nested_dropped(old, then)):
+        """Raises ReloadRefused if the files have, or had, values in columns in which the newest
+        schema would not put them. A schema that the registry lost is not checked."""
+        lineage, registry = found.lineage, self._parts.registry
+        texts = {x: schema_text(registry, x) for x in sorted(lineage.written | lineage.given)}
+        for written, given in product(sorted(lineage.written), sorted(lineage.given)):
+            record, then = texts[written], texts[given]
+            if record and then and (names := lost(record, then, newest)):
                 raise _refused(
-                    f"{self._topic.name}: the newest schema lacks the field {min(gone)}, and the "
-                    "new files would lack its values (if that is right, say --drop-fields)"
+                    f"{self._topic.name}: by the newest schema, the values of the field {names[0]} "
+                    "would not be in their column any more (if that is right, say --drop-fields)"
                 )
 
     def _tables(self, found: Beginning) -> tuple[Tables, dict[FileKey, Location]]:

@@ -40,7 +40,7 @@ OWN = {
 }  # fmt: skip
 """Modules of Skidway that an agent never uses if all its sources have the raw parser."""
 
-STANDARD = {"asyncio", "concurrent.futures", "multiprocessing", "unittest", "xml", "pydoc"}
+STANDARD = {"asyncio", "concurrent.futures", "multiprocessing", "unittest", "xml"}
 """Modules of the standard library that an agent never uses if all its sources have the raw parser.
 Other packages could import these modules."""
 

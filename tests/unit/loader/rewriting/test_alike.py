@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skidway.loader.rewriting.alike import unlike
+from skidway.loader.rewriting.alike import clashing, unlike
 
 NAME = {"type": "record", "name": "N", "fields": [{"name": "x", "type": "int"}]}
 LARGER = {
@@ -155,3 +155,24 @@ def test_a_renamed_field_needs_rewriting(change: dict[str, Any]) -> None:
     old = {"name": "a", "type": "int"}
     new = schema({"type": "int", "default": 0, **change})
     assert unlike(schema(old), new) == [change["name"]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "names"),
+    [
+        ({"name": "a", "type": "int"}, {"name": "a", "type": "long"}, []),
+        ({"name": "a", "type": "int"}, {"name": "a", "type": "string"}, ["a"]),
+        ({"name": "a", "type": "int"}, {"name": "A", "type": "int"}, ["a"]),
+        ({"name": "a", "type": "int"}, {"name": "c", "aliases": ["a"], "type": "int"}, ["a"]),
+        ({"name": "a", "type": "int"}, {"name": "b", "aliases": ["a"], "type": "int"}, []),
+        ({"name": "a", "type": "int"}, {"name": "c", "type": "int"}, []),
+    ],
+)
+def test_columns_that_readers_would_mix_up(old: Any, new: Any, names: list[str]) -> None:
+    """The column of an older schema is named if readers take it for another one of a newer schema,
+    or do not find it under its new name. An alias does not count if the older schema has a field of
+    the new name itself."""
+    text = schema(old, {"name": "b", "type": "int"})
+    assert clashing(text, {"a"}, schema(new), {new["name"]}) == names
+    assert clashing(text, {"b"}, schema(new), {new["name"]}) == []
+    assert clashing(text, {"a"}, schema(new), set()) == []

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skidway.loader.rewriting.dropped import dropped, nested_dropped
+from skidway.loader.rewriting.dropped import dropped, lost, nested_dropped
 
 
 def schema(*fields: Any) -> str:
@@ -56,3 +56,28 @@ def test_nested_fields_that_were_dropped(old: Any, new: Any, paths: list[str]) -
     outermost record is not nested."""
     older = schema({"name": "f", "type": old}, {"name": "g", "type": "int"})
     assert nested_dropped(older, schema({"name": "f", "type": new})) == paths
+
+
+def field(name: str, *aliases: str) -> dict[str, Any]:
+    return {"name": name, "type": "int", "default": 0, "aliases": list(aliases)}
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "names"),
+    [
+        ([field("a")], [field("a")], []),
+        ([field("a")], [field("b", "a")], []),
+        ([field("a")], [field("b")], ["a"]),
+        ([field("b", "a")], [field("b")], ["a"]),
+        ([field("b", "a")], [field("b"), field("a")], ["a"]),
+        ([field("b")], [field("b")], []),
+        ([field("b")], [field("a")], []),
+    ],
+)
+def test_values_that_would_leave_their_column(
+    then: list[Any], now: list[Any], names: list[str]
+) -> None:
+    """Records that are read again lose a value if the newest schema has no field for it, or would
+    put it into another column and leave its own column to another field. A renamed column, and a
+    value that no load has put anywhere, are not lost."""
+    assert lost(schema(field("a")), schema(*then), schema(*now)) == names

@@ -6,6 +6,8 @@ from __future__ import annotations
 import io
 import json
 from dataclasses import replace
+from datetime import time
+from decimal import Decimal
 from typing import Any
 
 import google_crc32c
@@ -150,18 +152,6 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
     assert [row["old"] for row in folder.rows(folder.rewritten(DOUBLE, _1=INT))] == ["value"]
 
 
-def test_a_dropped_field_that_is_back_has_its_old_values(folder: Folder) -> None:
-    """If a file has the column of a dropped field, and the newest schema has the field again, rows
-    keep the values that they had, and other rows get the field's default."""
-    folder.add([1, 2], INT)
-    folder.carry("old", pa.array(["value", None]))
-    again = schema(
-        {"name": "a", "type": "double"}, {"name": "old", "type": "string", "default": "x"}
-    )
-    rows = folder.rows(folder.rewritten(again, _1=INT))
-    assert [row["old"] for row in rows] == ["value", "x"]
-
-
 def test_a_column_is_never_dropped_for_another_of_its_name(folder: Folder) -> None:
     """A file stays as it is if it has the column of a dropped field, and the newest schema has
     another field of that name, because the new file could not have both. Spark does not distinguish
@@ -173,6 +163,44 @@ def test_a_column_is_never_dropped_for_another_of_its_name(folder: Folder) -> No
     )
     kept = folder.rewritten(clash, _1=INT).kept
     assert kept == f"{path}: it has another column old than the newest schema"
+
+
+def test_carried_records_with_other_fields_become_one_file(folder: Folder) -> None:
+    """If the columns of a dropped record have different fields in two files, a compaction gives the
+    new file all of these fields. Each may be null."""
+    x = pa.array([{"x": 1}], pa.struct([pa.field("x", pa.int64(), nullable=False)]))
+    fields = [pa.field(name, pa.int64(), nullable=False) for name in "xy"]
+    for values in (x, pa.array([{"x": 2, "y": 3}], pa.struct(fields))):
+        folder.add([1])
+        folder.carry("old", values)
+    rows = folder.rows(folder.rewritten())
+    assert [row["old"] for row in rows] == [{"x": 1, "y": None}, {"x": 2, "y": 3}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ({"type": "fixed", "name": "F", "size": 4}, b"abcd"),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 40, "scale": 0}, Decimal(5)),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, "A"),
+        ({"type": "map", "values": "string"}, [("k", "v")]),
+        ({"type": "int", "logicalType": "time-millis"}, time(1)),
+        ("boolean", True),
+    ],
+)
+@pytest.mark.parametrize("nulls", [0, 1])
+def test_required_fields_of_records_that_may_be_missing(
+    folder: Folder, kind: Any, value: Any, nulls: int
+) -> None:
+    """A record that is null in a row, or in all rows, may have a required field of any type."""
+    values = [None] if nulls else [None, {"x": value}, None]
+    fixed = {"name": "x", "type": kind}
+    inner = {"type": "record", "name": "N", "fields": [fixed]}
+    old = schema({"name": "a", "type": ["null", inner]})
+    new = schema({"name": "b", "aliases": ["a"], "type": ["null", inner]})
+    folder.add(values, old)
+    rows = folder.rows(folder.rewritten(new, _1=old))
+    assert [row["b"] is None for row in rows] == [each is None for each in values]
 
 
 def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> None:

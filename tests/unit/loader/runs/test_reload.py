@@ -353,7 +353,7 @@ def test_values_are_dropped_only_if_the_operator_says_so(loading: MemoryLoading)
     loading.versions.append(SCHEMA)
     before = loading.store.snapshot
     (problem,) = loading.reload(wish(2)).problems
-    assert "the newest schema lacks the field level" in str(problem)
+    assert "the values of the field level would not be in their column" in str(problem)
     assert loading.store.snapshot == before
     assert loading.reload(wish(0)).problems == []
     assert loading.reload(wish(2, may_drop=True)).problems == []
@@ -375,7 +375,7 @@ def test_values_under_a_new_name_are_not_dropped_either(loading: MemoryLoading) 
     assert [row["text"] for row in loading.rows()] == [*all_lines(60), "x", "x"]
     before = loading.store.snapshot
     (problem,) = loading.reload(wish()).problems
-    assert "the newest schema lacks the field line" in str(problem)
+    assert "the values of the field line would not be in their column" in str(problem)
     assert loading.store.snapshot == before
 
 
