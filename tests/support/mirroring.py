@@ -3,7 +3,6 @@ cluster."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,9 +43,7 @@ class Cluster(SkidwayBroker):
     def ready(self) -> bool:
         """Returns whether the broker serves clients. It may serve them even while /health reports
         it as unhealthy, for example because its mirror has stopped."""
-        with contextlib.suppress(OSError):
-            return bool(self.health()["serving"])
-        return False
+        return bool(self.health().get("serving"))
 
     def create(self, topic: str, partitions: int = 1, **configs: str) -> None:
         settings = {key.replace("_", "."): value for key, value in configs.items()}

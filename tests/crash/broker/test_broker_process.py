@@ -98,6 +98,8 @@ def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
                 producer.produce("logs", b"%d" % number, partition=0, on_delivery=delivered)
                 number += 1
                 producer.poll(0)
+                if number % 10 == 0:
+                    stop.wait(0.001)  # so many records are enough, and all are read afterwards
             else:
                 producer.poll(0.1)
         producer.flush(300)
