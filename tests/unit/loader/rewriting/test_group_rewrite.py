@@ -242,6 +242,7 @@ def test_records_with_required_fields_may_be_missing(folder: Folder) -> None:
         ({"type": "map", "values": "int"}, {"type": "map", "values": "float"}, [("k", 16777217)]),
         ("long", ["double", "string"], (1 << 53) + 1),
         ("long", ["double", "string"], (1 << 63) - 1),
+        ("double", "long", -0.0),
     ],
 )
 def test_a_number_is_never_rounded(folder: Folder, old: Any, new: Any, value: Any) -> None:
