@@ -59,6 +59,7 @@ Bools = npt.NDArray[np.bool_]
 _HEAD: Final = struct.Struct("<II?q")
 _PART: Final = struct.Struct("<B?I")
 _WIDTHS: Final = (1, 2, 4, 8)
+_ZEROS: Final = _PART.pack(1, True, 0)
 _COLUMNS: Final = LINKS + 1
 _ASCENDING: Final = (AGENT, SENDER, FIRST)
 """In these columns, the value of an agent's first tally is stored as the difference from the value
@@ -103,7 +104,7 @@ def pack(tallies: TallyColumns, numbers: AgentNumbers, base: NumberBase = NO_BAS
         firsts.append(column[is_first])
         others.append(_differences(column, is_first, keys.get(row)))
     for row in _ASCENDING:
-        firsts[row] = np.diff(firsts[row], prepend=0)
+        firsts[row] = _steps(firsts[row])
     head = _HEAD.pack(len(lengths), table.shape[1], tallies.is_narrow, base.id)
     parts = [lengths, *firsts, *others]
     packed = head + b"".join(_packed(part, is_final=tallies.is_narrow) for part in parts)
@@ -191,9 +192,16 @@ def _differences(column: Int64s, is_first: Bools, keys: Int64s | None) -> Int64s
     same key. If `keys` is None, it is the difference from the value of the previous tally.
     """
     if keys is None:
-        found: Int64s = np.diff(column, prepend=0)[~is_first]
-        return found
-    return np.diff(column[~is_first][_order(keys)], prepend=0)
+        return _steps(column)[~is_first]
+    return _steps(column[~is_first][_order(keys)])
+
+
+def _steps(values: Int64s) -> Int64s:
+    """Returns the difference of each value from the previous one, which is 0 for the first. Takes a
+    tenth of the time of np.diff with `prepend`, for the short columns of a bucket."""
+    found = values.copy()
+    found[1:] -= values[:-1]
+    return found
 
 
 def _order(keys: Int64s) -> Int64s:
@@ -219,10 +227,10 @@ def _sums(differences: Int64s, keys: Int64s) -> Int64s:
 def _packed(part: Int64s, *, is_final: bool) -> bytes:
     """Encodes one array (see the module's docstring). is_final: whether the bucket will hardly
     change any more, so that a search for the smallest form is worth its time."""
-    least, most = int(part.min(initial=0)), int(part.max(initial=0))
+    if not part.any():
+        return _ZEROS
+    least, most = int(part.min()), int(part.max())
     width = next(x for x in _WIDTHS if -(1 << 8 * x - 1) <= least and most < 1 << 8 * x - 1)
-    if not least and not most:
-        return _PART.pack(width, True, 0)
     numbers = part.astype(f"<i{width}")
     data = {True: numbers.view(np.uint8).reshape(-1, width).T.tobytes()}
     if is_final:

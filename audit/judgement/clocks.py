@@ -27,7 +27,7 @@ counts as behind the collector's clock.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 
@@ -87,7 +87,7 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
     lately = _lately(evidence)
     known = {name: ahead for name, x in lately.items() if (ahead := _ahead(x, bound)) is not None}
     alike = dict.fromkeys(_unremarkable(evidence, policy, lately), 0)
-    ours_ms = _ours(_of_hosts(evidence, known | alike), bound)
+    ours_ms = _ours(evidence, known | alike, bound)
     others = [
         _difference(evidence, name, x + ours_ms)
         for name, x in known.items()
@@ -121,7 +121,7 @@ def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
         name: -min(y for y in (x.least_ms, x.earlier_ms) if y is not None)
         for name, x in _lately(evidence).items()
     }
-    return max(0, _ours(_of_hosts(evidence, found), policy.clock_difference_ms))
+    return max(0, _ours(evidence, found, policy.clock_difference_ms))
 
 
 def behind_ms(
@@ -182,10 +182,12 @@ def _ahead(reading: Reading, bound_ms: int) -> int | None:
     return -min(least_ms, earlier_ms, earliest_ms)
 
 
-def _ours(ahead_of_us: Iterable[int], bound_ms: int) -> int:
+def _ours(evidence: Evidence, ahead_ms: Mapping[SenderName, int], bound_ms: int) -> int:
     """How far our clock is ahead of most other clocks; negative if it is behind, 0 if most clocks
-    agree with ours."""
-    found = sorted(ahead_of_us)
+    agree with ours. ahead_ms: see `_of_hosts`."""
+    if all(-bound_ms <= x <= bound_ms for x in ahead_ms.values()):
+        return 0  # nearly always
+    found = sorted(_of_hosts(evidence, ahead_ms))
     for side in (-1, 1):
         differing = [x for x in found if side * x > bound_ms]
         if 2 * len(differing) > len(found):

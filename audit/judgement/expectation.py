@@ -35,7 +35,8 @@ class Expectations:
         and what is kept of a topic keeps all its evidence in memory."""
         self._last_parents: tuple[tuple[str, str, str], Parents] | None = None
         self._newest: dict[frozenset[int], dict[str, NewestOfHost]] = {}
-        self._successors: dict[frozenset[int], dict[str, Successors]] = {}
+        self._by_host: dict[frozenset[int], dict[str, set[int]]] = {}
+        self._successors: dict[frozenset[int], Successors] = {}
 
     def of(self, source: Source) -> Expectation:
         """The agents that may have lines of a source topic."""
@@ -64,18 +65,21 @@ class Expectations:
         if agents not in self._newest:
             self._newest[agents] = {
                 host: self._newest_of(of_host)
-                for host, of_host in agents_by_host(self._evidence, agents).items()
+                for host, of_host in self._of_hosts(agents).items()
             }
         return self._newest[agents]
 
-    def successors(self, agents: frozenset[int]) -> dict[str, Successors]:
-        """Returns, for each host, the successors among these agents."""
-        if agents not in self._successors:
-            self._successors[agents] = {
-                host: Successors(self._evidence, of_host)
-                for host, of_host in agents_by_host(self._evidence, agents).items()
-            }
-        return self._successors[agents]
+    def successors(self, agents: frozenset[int], host: str) -> Successors:
+        """Returns the successors among those of these agents that are of one host."""
+        of_host = frozenset(self._of_hosts(agents)[host])
+        if of_host not in self._successors:
+            self._successors[of_host] = Successors(self._evidence, of_host)
+        return self._successors[of_host]
+
+    def _of_hosts(self, agents: frozenset[int]) -> dict[str, set[int]]:
+        if agents not in self._by_host:
+            self._by_host[agents] = agents_by_host(self._evidence, agents)
+        return self._by_host[agents]
 
     def _newest_of(self, agents: set[int]) -> NewestOfHost:
         found = newest_agents(self._evidence, agents, self._policy.silence_ms, self._now_ms)
@@ -190,11 +194,12 @@ class Expectation:
 
     def _replaced(self, all_: Expectations, others: set[int]) -> dict[int, int]:
         found: dict[int, int] = {}
-        successors = all_.successors(frozenset(self.known))
+        known = frozenset(self.known)
         for host, agents in agents_by_host(self._evidence, others).items():
             if self._roster.expects(self._cluster, self._name, host):
+                successors = all_.successors(known, host)
                 for agent in agents:
-                    found[agent] = successors[host].unread_until(agent, self._silence_ms)
+                    found[agent] = successors.unread_until(agent, self._silence_ms)
         return found
 
     def _host(self, agent: int) -> str:

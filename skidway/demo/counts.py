@@ -233,5 +233,4 @@ class Outcome:
         """Whether there are judged buckets, all of them complete, the recount agrees, every line of
         the writer is a row, and the agent has accounted for every byte. Lost bytes are for the
         audit to judge. What the kills hit is told, and judged by nobody."""
-        is_balanced = self.is_decided and not self.short
-        return is_balanced and not self.miscounted and not self.unsettled
+        return self.is_decided and not (self.short or self.miscounted or self.unsettled)

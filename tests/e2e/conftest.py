@@ -24,9 +24,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.quick)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
-    """Yields a pipeline whose programs all run. The agent has no file to read yet."""
+    """Yields a pipeline whose programs all run. The agent has no file to read yet. The programs end
+    with the last test here: they would take a tenth of a core from the tests that come after."""
     folder = tmp_path_factory.mktemp("pipeline")
     made = Pipeline(folder, [{"topic": "nothing", "paths": [str(folder / "nothing")]}])
     try:
@@ -36,7 +37,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
         made.stop()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
     """Runs the stories of the selected tests to their ends, and returns the stage (a pipeline with
     its output) on which they ran."""
