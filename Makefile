@@ -194,10 +194,10 @@ test: install-dev
 	@$(BIN)/pytest --collect-only -q $(TESTS) >/dev/null 2>&1 & $(MAKE) check; status=$$?; wait; exit $$status
 	@$(call PYTEST,$@,$(DEALT) --share 8 -m 'not slow and not foreign and (quick or not $(PROGRAMS))' $(TESTS))
 
-# `make test`, then what it left out: a quarter of the random schedules and examples of unit and model, and the
-# rest of the other suites. TESTED=yes: `make test` has just run, so do not run it again.
+# `make test`, then what it left out: another eighth of the random schedules and examples of unit and model, and
+# the rest of the other suites. TESTED=yes: `make test` has just run, so do not run it again.
 test-deep: $(if $(TESTED),,test) install-dev peers
-	@$(call PYTEST,$@,$(DEALT) --share 4 -m \
+	@$(call PYTEST,$@,$(DEALT) --share 8 --hypothesis-seed 1 -m \
 		'not foreign$(ROOTLESS) and (random or $(PROGRAMS) and (slow or not quick))' $(TESTS))
 
 # Tests that need Node, Go, an older Spark, Debian packages or Spark on a cluster have the mark `foreign`. Installs
