@@ -35,7 +35,7 @@ help:
 	@echo 'make demo      a million lines through the whole pipeline here, with kills; ARGS="--quick", "--logs GLOB" for yours'
 	@echo 'make test      rules, types, imports, all unit tests, every model, and each promise on real programs'
 	@echo 'make test-deep   test, then the rest of every suite, with Apache Kafka and HDFS, whose jars Maven fetches'
-	@echo 'make foreign   tests with clients for Node and Go, an older Spark, and Debian packages: rsyslog, Prometheus, Chromium'
+	@echo 'make foreign   tests with clients for Node, Go and Java, an older Spark, and Debian packages: rsyslog, Prometheus, Chromium'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
 	@echo 'make test-all  test-deep, model, foreign, lint-ansible and test-deploy'
 	@echo 'make test-operations   the tasks of docs/operations.md, and services that are there already, on such hosts; not in test-all'
@@ -189,10 +189,13 @@ crash conformance e2e: install-dev peers
 	@$(call PYTEST,$@,$(DEALT) -m 'not foreign$(ROOTLESS)' $(NAMED))
 
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
-# those marked `quick` run. mypy uses one core; the other one compiles the tests meanwhile.
+# those marked `quick` run. mypy and the linters use one core, and go on beside the tests, once the other core
+# has compiled these.
 test: install-dev
-	@$(BIN)/pytest --collect-only -q $(TESTS) >/dev/null 2>&1 & $(MAKE) check; status=$$?; wait; exit $$status
-	@$(call PYTEST,$@,$(DEALT) --share 8 -m 'not slow and not foreign and (quick or not $(PROGRAMS))' $(TESTS))
+	@$(MAKE) check >$(VENV)/check.txt 2>&1 & check=$$!; $(BIN)/pytest --collect-only -q $(TESTS) >/dev/null 2>&1; \
+	($(call PYTEST,$@,$(DEALT) --share 16 -m 'not slow and not foreign and (quick or not $(PROGRAMS))' $(TESTS))); \
+	tested=$$?; wait $$check; checked=$$?; cat $(VENV)/check.txt; \
+	echo "== check: status $$checked"; [ $$tested -eq 0 ] && exit $$checked; exit $$tested
 
 # `make test`, then what it left out: another eighth of the random schedules and examples of unit and model, and
 # the rest of the other suites. TESTED=yes: `make test` has just run, so do not run it again.
@@ -200,8 +203,8 @@ test-deep: $(if $(TESTED),,test) install-dev peers
 	@$(call PYTEST,$@,$(DEALT) --share 8 --hypothesis-seed 1 -m \
 		'not foreign$(ROOTLESS) and (random or $(PROGRAMS) and (slow or not quick))' $(TESTS))
 
-# Tests that need Node, Go, an older Spark, Debian packages or Spark on a cluster have the mark `foreign`. Installs
-# what they need if it may.
+# Tests that need Node, Go, Java libraries, an older Spark, Debian packages or Spark on a cluster, or that take long,
+# have the mark `foreign`. Installs what they need if it may.
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign
 	@$(call PYTEST,$@,$(DEALT) -m foreign tests)

@@ -30,7 +30,7 @@ from support import jvm
 from support.avro_rules import RULES
 from support.avro_schemas import broken, changed, made, text
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 PAIRS = 22_000
 BROKEN = 8_000

@@ -12,7 +12,7 @@ from skidway.kafka.client import Client
 from support.java_clients import JavaClients, JavaFailed
 from support.kafka import tool, topic_name
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 CONFIGS = "org.apache.kafka.tools.ConfigCommand"

@@ -11,7 +11,7 @@ from support.brokers import SkidwayBroker
 from support.java_clients import JavaClients, JavaFailed, values_of
 from support.kafka import topic_name
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 START_MS = 1_700_000_000_000
 BATCH = 10

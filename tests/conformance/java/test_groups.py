@@ -10,7 +10,7 @@ import pytest
 from support.java_clients import JavaClients, JavaFailed, values_of
 from support.kafka import tool
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 

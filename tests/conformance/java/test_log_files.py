@@ -13,7 +13,7 @@ from support.java_clients import JavaClients
 from support.kafka import tool
 from support.zookeeper import ZooKeeper
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
 TOPIC = "dumped"

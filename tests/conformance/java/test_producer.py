@@ -12,7 +12,7 @@ from support.java_clients import JavaClients, JavaFailed, values_of
 from support.kafka import tool, topic_name
 from support.processes import eventually
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
 CODECS = [codec.name.lower() for codec in Codec]

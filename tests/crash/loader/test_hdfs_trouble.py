@@ -34,7 +34,7 @@ from tests.crash.loader.conftest import (
     loading_of,
 )
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 UNREACHABLE = 3
 HOURS = 10
@@ -230,7 +230,6 @@ def readable(troubled: Troubled) -> bool:
     return True
 
 
-@pytest.mark.foreign
 @promise("5 real loader")
 def test_one_of_three_data_nodes_dies_in_the_middle(
     behind_proxy: BehindProxy, loading: Loading, three_nodes: Hdfs
@@ -248,7 +247,6 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
     troubled.check()
 
 
-@pytest.mark.foreign
 @promise("5 real loader")
 def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
     """A resident loader is a process that makes one run after another. If HDFS is in safe mode or

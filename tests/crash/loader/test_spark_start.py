@@ -28,7 +28,7 @@ from tests.crash.loader.conftest import (
     loading_of,
 )
 
-pytestmark = pytest.mark.java
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 CONF = "spark.conf.spark"
 MISSING = "/missing/skidway.tar.gz"
