@@ -64,8 +64,7 @@ class Expectations:
         """Returns, for each host, the newest of these agents."""
         if agents not in self._newest:
             self._newest[agents] = {
-                host: self._newest_of(of_host)
-                for host, of_host in self._of_hosts(agents).items()
+                host: self._newest_of(of_host) for host, of_host in self._of_hosts(agents).items()
             }
         return self._newest[agents]
 

@@ -16,7 +16,7 @@ from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.columns import decode
 from support.pipeline import ORDER, Pipeline, Writer
-from support.processes import eventually, run_skidway
+from support.processes import call_skidway, eventually
 from support.promises import promise
 from support.proxy import Fault, produces
 from support.trials import Stage, Stories, Story, Told, Trial
@@ -207,7 +207,7 @@ def zookeeper_restarted(trial: Trial) -> Told:
     where = trial.pipeline.site.address("broker-dc1")
     eventually(
         lambda: (
-            not run_skidway("topics", "create", created, "--bootstrap-server", where).returncode
+            not call_skidway("topics", "create", created, "--bootstrap-server", where).returncode
         ),
         what="the broker has found ZooKeeper again",
     )

@@ -9,7 +9,7 @@ import pytest
 
 from skidway.demo.site import DATACENTER
 from support.following import EVERYWHERE, HOST, begins_of, states, traced
-from support.processes import free_port, run_skidway
+from support.processes import call_skidway, free_port
 from support.trials import Stage, Stories, Story, Told, Trial
 
 STORIES = Stories()
@@ -81,4 +81,4 @@ def lines_followed_through_all_tiers(trial: Trial) -> Told:
     assert "debug" in left_out["lines"][0]["tiers"][1]["detail"]
 
     elsewhere = ("--bootstrap-server", f"127.0.0.1:{free_port()}")
-    assert run_skidway("audit", "trace", f"{HOST}:{path}:0", *elsewhere).returncode == 3
+    assert call_skidway("audit", "trace", f"{HOST}:{path}:0", *elsewhere).returncode == 3

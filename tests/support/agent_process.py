@@ -22,7 +22,7 @@ from skidway.kafka.columns import decode
 from skidway.settings.document import yaml_text
 from support import telemetry
 from support.agent_world import datum_text
-from support.processes import Program, free_port, run_skidway, skidway
+from support.processes import Program, call_skidway, free_port, skidway
 
 
 class AgentProcess:
@@ -71,7 +71,7 @@ class AgentProcess:
         return telemetry.health(self.metrics_port)[1]
 
     def ledger(self) -> list[dict[str, Any]]:
-        done = run_skidway("agent", "state", "show", "--json", "--config", str(self.config))
+        done = call_skidway("agent", "state", "show", "--json", "--config", str(self.config))
         if done.returncode:
             return []
         return list(json.loads(done.stdout)["files"])

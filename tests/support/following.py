@@ -8,7 +8,7 @@ import json
 import socket
 from typing import Any, Final
 
-from support.processes import run_skidway
+from support.processes import call_skidway
 from support.trials import Trial
 
 HOST: Final = socket.gethostname()
@@ -19,7 +19,7 @@ def traced(trial: Trial, *arguments: str) -> tuple[int, dict[str, Any]]:
     """Runs `skidway audit trace`, with options that let it ask all tiers of the pipeline. Returns
     its exit status and its JSON document."""
     site = trial.pipeline.site
-    done = run_skidway(
+    done = call_skidway(
         "audit", "trace", *arguments, "--json",
         "--config", str(site.config("audit")),
         "--cluster", site.address("broker-dc1"),

@@ -33,9 +33,9 @@ from support.processes import (
     WITHIN_S,
     Program,
     answers,
+    call_skidway,
     eventually,
     free_port,
-    run_skidway,
     skidway,
 )
 from support.proxy import Proxy
@@ -244,7 +244,7 @@ class Pipeline:
     def audit(self, verb: str, *options: str) -> dict[str, Any]:
         """Runs a verb of `skidway audit`, such as `report` or `recount`, and returns its JSON
         document."""
-        done = run_skidway(
+        done = call_skidway(
             "audit", verb, "--json", "--config", str(self.site.config("audit")), *options
         )
         assert done.returncode in (0, 1), f"{done.stdout}\n{done.stderr}"
@@ -252,7 +252,7 @@ class Pipeline:
 
     def run(self, *arguments: str) -> str:
         """Runs a `skidway` command, which must succeed. Returns its standard output."""
-        done = run_skidway(*arguments)
+        done = call_skidway(*arguments)
         assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

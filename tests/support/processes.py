@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from skidway import lean_arrow
 from skidway.cli import main
 from skidway.demo.programs import session_members
 from skidway.ports import Reservation
@@ -271,6 +272,7 @@ def call_skidway(*arguments: str) -> subprocess.CompletedProcess[str]:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = main(arguments)
     finally:
+        lean_arrow.allow_pandas()
         for number, handler in handlers.items():
             signal.signal(number, handler)
     out.seek(0)

@@ -173,10 +173,18 @@ def pair(tmp_path: Path, zookeeper: str) -> Iterator[tuple[SkidwayBroker, Skidwa
 
 
 def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
+    """Returns the leader of each partition, once each has one."""
     at = ("--bootstrap-server", broker.address)
-    done = call_skidway("topics", "describe", topic, "--json", *at)
-    assert done.returncode == 0, done.stderr
-    return {row["partition"]: row["leader"] for row in json.loads(done.stdout)[0]["partitions"]}
+    found: dict[int, int] = {}
+
+    def is_described() -> bool:
+        done = call_skidway("topics", "describe", topic, "--json", *at)
+        rows = json.loads(done.stdout)[0]["partitions"] if done.returncode == 0 else []
+        found.update((row["partition"], row["leader"]) for row in rows)
+        return bool(found)
+
+    eventually(is_described, what=f"leaders of {topic}")
+    return found
 
 
 def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:

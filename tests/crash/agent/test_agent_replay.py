@@ -13,7 +13,14 @@ import yaml
 
 from support.agent_process import AgentProcess, values
 from support.brokers import SkidwayBroker
-from support.processes import NotReady, Program, eventually, run_skidway, skidway
+from support.processes import (
+    NotReady,
+    Program,
+    call_skidway,
+    eventually,
+    run_skidway,
+    skidway,
+)
 from support.promises import promise
 from support.registry import Registry
 
@@ -21,7 +28,7 @@ Make = Callable[..., AgentProcess]
 
 
 def ok(*words: str) -> subprocess.CompletedProcess[str]:
-    done = run_skidway(*words)
+    done = call_skidway(*words)
     assert done.returncode == 0, done.stderr
     return done
 
