@@ -83,6 +83,8 @@ class SenderRows:
         self._places: list[Heard | None] = []
         self._readings: dict[SenderName, Reading] = {}
         self._partners: dict[int, set[int]] = {}
+        self._alone: dict[str, set[int]] = {}
+        """Host names of which only one agent has rows in the table `offsets`, and this agent."""
 
     def add(self, message: Delta | Seal | Heartbeat, where: Heard | None) -> None:
         """Adds a message. where: where and when it was read; None if this is not known."""
@@ -119,7 +121,7 @@ class SenderRows:
             self._write_overlaps(said)
             self._connection.executemany(_OFFSETS, said.offset_rows())
         if len(self._senders) > SENDERS_MAX:
-            self._senders, self._indexes, self._partners = [], {}, {}
+            self._senders, self._indexes, self._partners, self._alone = [], {}, {}, {}
 
     def _add_sender(self, sender: Sender, agent: int) -> int:
         self._indexes[id(sender)] = len(self._senders)
@@ -168,9 +170,14 @@ class SenderRows:
         named: dict[str, set[int]] = {}
         for agent, host in said.agents_heard():
             named.setdefault(host, set()).add(agent)
-        stored = self._offsets_of(named)
+        asked = [host for host, agents in named.items() if self._alone.get(host) != agents]
+        stored = self._offsets_of(asked)
         for host, agent, *_ in stored:
             named[host].add(agent)
+        for host in asked:
+            self._alone.pop(host, None)
+            if len(named[host]) == 1:
+                self._alone[host] = named[host]
         shared = {host: agents for host, agents in named.items() if len(agents) > 1}
         known = {
             (agent, host, Log(*place)): Offsets(first, last)

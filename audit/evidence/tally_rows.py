@@ -235,7 +235,9 @@ class TallyRows:
         if known is None:
             rows = self._connection.execute("SELECT agent FROM agents WHERE source = ?", (source,))
             known = np.array(sorted(agent for (agent,) in rows), np.int64)
-        new = np.setdiff1d(agents, known, assume_unique=True)
+        places = np.searchsorted(known, agents)
+        places[places == len(known)] = -1
+        new = agents[known[places] != agents] if len(known) else agents
         if len(new):
             self._connection.executemany(
                 "INSERT OR IGNORE INTO agents VALUES (?, ?)",

@@ -195,6 +195,8 @@ def _long(value: bytes, at: int) -> tuple[int, int]:
     """Returns the integer that begins at `at`, and the position after it. Raises _Unusual if its
     encoding has more bytes than needed, because Skidway never writes such an encoding."""
     byte = value[at]
+    if byte < 0x80:  # mostly
+        return (byte >> 1) ^ -(byte & 1), at + 1
     number, shift = byte & 0x7F, 7
     while byte & 0x80:
         at += 1
