@@ -51,6 +51,8 @@ KNOWN_MAX: Final = 1 << 16
 _log = log.get(__name__)
 
 _TRUSTED: Final = Verified()
+_SAID_OFTEN: Final = (Delta, Seal, Heartbeat)
+"""The kinds of nearly all messages."""
 """What is known of a record whose signature is not looked at."""
 
 _COUNT: Final = """
@@ -92,6 +94,7 @@ class Admission:
     def __init__(self, connection: sqlite3.Connection, signatures: Signatures) -> None:
         self._connection = connection
         self._signatures = signatures
+        self._is_off = signatures.mode is Mode.OFF
         self._owners: dict[tuple[str, int], str] = {}
         self._own: dict[tuple[int, int], _Own] = {}
         """By Python's `id` of what a verifier returns for a sender, and of the object `Sender`.
@@ -102,12 +105,12 @@ class Admission:
     def verify(self, value: bytes, where: Heard | None) -> Verified:
         """Checks the signature of a record. The result is for the other methods. A record that was
         not read from a topic is trusted."""
-        mode, verifier = self._signatures.mode, self._signatures.verifier
-        if where is None or mode is Mode.OFF:
+        if where is None or self._is_off:
             return _TRUSTED
+        verifier = self._signatures.verifier
         if verifier is not None:
             return verifier.verify(value, where.signature)
-        if mode is Mode.REQUIRE or where.signature is not None:
+        if self._signatures.mode is Mode.REQUIRE or where.signature is not None:
             self._note_unproven()
         return _TRUSTED
 
@@ -117,7 +120,7 @@ class Admission:
             return self._counted(found, claim_of(message), found.flaw, "", where)
         if found.identity is None:
             return True
-        if isinstance(message, Delta | Seal | Heartbeat):  # nearly all messages
+        if isinstance(message, _SAID_OFTEN):
             known = self._own.get((id(found), id(message.sender)))
             if known is not None and content_overclaim(known.rights, message) is None:
                 return True
@@ -125,7 +128,7 @@ class Admission:
             return self._counted(found, claim_of(message), Reason.NOT_OWN, what, where)
         if flaw := self._flaw_of_agent(found.identity, message):
             return self._counted(found, claim_of(message), *flaw, where)
-        if isinstance(message, Delta | Seal | Heartbeat):
+        if isinstance(message, _SAID_OFTEN):
             self._remember(found, found.identity, message.sender)
         return True
 

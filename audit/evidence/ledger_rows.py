@@ -92,6 +92,8 @@ them are deleted from memory before the next pair is added."""
 _NO_BEAT = (-1, 0)
 """Comes before number and time of every heartbeat."""
 
+_NUMBERED = (Delta, Seal)
+
 _log = log.get(__name__)
 
 NOT_SIGNED = Signatures()
@@ -145,7 +147,7 @@ class Rows:
             return True
         if not self._admission.admits(proof, message, where):
             return True
-        if isinstance(message, Delta | Seal):  # nearly all messages
+        if isinstance(message, _NUMBERED):  # nearly all messages
             self._take_numbered(message, value, where)
         elif isinstance(message, Announcement):
             self._heard.announce(message)

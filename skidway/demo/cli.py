@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -58,7 +59,6 @@ def register(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--dir",
-        type=Path,
         help=f"where everything is kept (default: ./{FOLDER}; with --quick ./{FOLDER}-quick)",
     )
     parser.add_argument(
@@ -69,7 +69,7 @@ def register(subparsers: Any) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    if args.hdfs and not args.hdfs.startswith("hdfs://"):
+    if args.hdfs and not re.fullmatch(r"hdfs://[^/:]+:\d+/.+", args.hdfs):
         raise UsageError(f"--hdfs {args.hdfs}: an HDFS URL begins with hdfs://host:port/folder")
     if args.lines < 1:
         raise UsageError(f"--lines {args.lines}: at least one line is to be written")
@@ -230,14 +230,14 @@ class Demo:
 
     def judge(self) -> None:
         """Loads the rest, waits for the audit's verdict on the buckets that are to be judged, and
-        counts the rows in the output. A line that came later than the audit allows for needs a
-        further load. The newest rows may be there a little before the audit knows their counts."""
+        counts the rows. A line that came later than the audit allows for needs a further load."""
         deadline, load_at = time.monotonic() + WITHIN_S, 0.0
         recount, is_last = ("audit", "recount", "--output", self._site.output), False
         while not (self.outcome.is_decided or is_last):
             is_last = time.monotonic() >= deadline
             if time.monotonic() >= load_at:
                 self._programs.load(*SMALL_WITHOUT_SPARK)
+                self._tiers.note_loaded()
                 load_at = time.monotonic() + LOAD_AGAIN_S
             _, self.outcome.report = self._programs.ask("audit", "audit", "report")
             if not self.outcome.short or self.outcome.is_decided or is_last:  # it reads all files
