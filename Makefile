@@ -190,9 +190,10 @@ crash conformance e2e: install-dev peers
 
 # Needs only Python, make and PyPI: random tests are shortened, and of the tests with real programs only
 # those marked `quick` run. mypy and the linters use one core, and go on beside the tests, once the other core
-# has compiled these.
+# has compiled these. (A line with the name MAKE would run the tests even with `make -n`.)
+CHECK := $(MAKE) check
 test: install-dev
-	@$(MAKE) check >$(VENV)/check.txt 2>&1 & check=$$!; $(BIN)/pytest --collect-only -q $(TESTS) >/dev/null 2>&1; \
+	@$(CHECK) >$(VENV)/check.txt 2>&1 & check=$$!; $(BIN)/pytest --collect-only -q $(TESTS) >/dev/null 2>&1; \
 	($(call PYTEST,$@,$(DEALT) --share 16 -m 'not slow and not foreign and (quick or not $(PROGRAMS))' $(TESTS))); \
 	tested=$$?; wait $$check; checked=$$?; cat $(VENV)/check.txt; \
 	echo "== check: status $$checked"; [ $$tested -eq 0 ] && exit $$checked; exit $$tested
@@ -203,7 +204,7 @@ test-deep: $(if $(TESTED),,test) install-dev peers
 	@$(call PYTEST,$@,$(DEALT) --share 8 --hypothesis-seed 1 -m \
 		'not foreign$(ROOTLESS) and (random or $(PROGRAMS) and (slow or not quick))' $(TESTS))
 
-# Tests that need Node, Go, Java libraries, an older Spark, Debian packages or Spark on a cluster, or that take long,
+# Tests that need Node, Go, an older Spark, Debian packages or Spark on a cluster, or for which test-deep has no time,
 # have the mark `foreign`. Installs what they need if it may.
 foreign: install-dev peers
 	PYTHONPATH=tests $(BIN)/python -m support.foreign

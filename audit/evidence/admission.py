@@ -51,9 +51,10 @@ KNOWN_MAX: Final = 1 << 16
 _log = log.get(__name__)
 
 _TRUSTED: Final = Verified()
+"""What is known of a record whose signature is not looked at."""
+
 _SAID_OFTEN: Final = (Delta, Seal, Heartbeat)
 """The kinds of nearly all messages."""
-"""What is known of a record whose signature is not looked at."""
 
 _COUNT: Final = """
 INSERT INTO refused VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, ?7, ?8, ?8, ?9, ?10)

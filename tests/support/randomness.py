@@ -5,8 +5,9 @@ By default every run tries the same seeds and examples: a test's seeds are writt
 Hypothesis derives its examples from the code of the test. With the option `--share N`, a run tries
 only one of every N seeds and examples; `make test` and `make test-deep` use this option. A run with
 `--hypothesis-seed N` is called an exploration. It tries other seeds and examples: Hypothesis starts
-from N, and N times STRIDE is added to each seed that is written in a test. A test takes all its
-seeds from the fixture `seeds`, or a single seed from the parameter `seed`::
+from N, and N times STRIDE is added to each seed that is written in a test. `make test-deep` is the
+exploration 1, so it tries what `make test` has not tried. A test takes all its seeds from the
+fixture `seeds`, or a single seed from the parameter `seed`::
 
     def test_order(seeds):
         for seed in seeds(range(500)): ...

@@ -13,14 +13,7 @@ import yaml
 
 from support.agent_process import AgentProcess, values
 from support.brokers import SkidwayBroker
-from support.processes import (
-    NotReady,
-    Program,
-    call_skidway,
-    eventually,
-    run_skidway,
-    skidway,
-)
+from support.processes import NotReady, Program, call_skidway, eventually, run_skidway, skidway
 from support.promises import promise
 from support.registry import Registry
 
