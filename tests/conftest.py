@@ -26,6 +26,7 @@ a developer's own profile."""
 pytest_plugins = [
     "support.randomness",
     "support.dealing",
+    "support.fork_server",
     "support.program_logs",
     "support.zookeeper",
     "support.kafka",

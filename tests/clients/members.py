@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import IO
 
-from support.processes import die_with_parent
+from support.fork_server import die_with_parent
 
 STOP_WITHIN_S = 60.0
 

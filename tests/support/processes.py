@@ -10,7 +10,6 @@ run: normally a fixture stops it, and if the test runner is killed, the kernel k
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import io
 import os
 import resource
@@ -18,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -30,8 +30,9 @@ from skidway import lean_arrow
 from skidway.cli import main
 from skidway.demo.programs import session_members
 from skidway.ports import Reservation
+from support import fork_server
+from support.fork_server import Fork, die_with_parent
 
-PR_SET_PDEATHSIG = 1
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
 """The maximum time in seconds that a test waits for a condition. It is long because the machine may
@@ -50,7 +51,7 @@ class ProgramLog:
 
     title: str
     path: Path
-    process: subprocess.Popen[Any]
+    process: subprocess.Popen[Any] | Fork
     is_awaited: bool = False
 
     def is_open(self) -> bool:
@@ -118,18 +119,12 @@ def answers(url: str) -> bool:
     return False
 
 
-def record(command: Sequence[str], log: Path, process: subprocess.Popen[Any]) -> ProgramLog:
+def record(command: Sequence[str], log: Path, process: subprocess.Popen[Any] | Fork) -> ProgramLog:
     """Notes that a program has started that prints to the file `log`. Of several programs with one
     file, only the last is noted."""
     LOGS[:] = [each for each in LOGS if each.path != log]
     LOGS.append(ProgramLog(f"{log.name} of {' '.join(command)[:100]}", log, process))
     return LOGS[-1]
-
-
-def die_with_parent() -> None:
-    """Tells the kernel to kill this process when the process of the test run ends. A child process
-    calls this function before it runs its program."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Program:
@@ -148,7 +143,7 @@ class Program:
         all processes that this process has started."""
         self.command, self.log = list(command), log
         self._env, self._cwd, self._session = env, cwd, session
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Fork | None = None
         self._noted: ProgramLog | None = None
 
     @property
@@ -162,8 +157,23 @@ class Program:
 
     def start(self) -> Program:
         assert not self.running
+        if _is_ours(self.command) and fork_server.can_start(self._env):
+            self._process = Fork(
+                self.command[len(SKIDWAY) :],
+                self.log,
+                self.log,
+                env=self._env,
+                cwd=self._cwd,
+                session=self._session,
+            )
+        else:
+            self._process = self._executed()
+        self._noted = record(self.command, self.log, self._process)
+        return self
+
+    def _executed(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as out:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 self.command,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -173,8 +183,6 @@ class Program:
                 preexec_fn=die_with_parent,
                 start_new_session=self._session,
             )
-        self._noted = record(self.command, self.log, self._process)
-        return self
 
     def wait_until(
         self, ready: Callable[[], object], within_s: float = WITHIN_S, every_s: float = 0.05
@@ -286,7 +294,10 @@ def run_skidway(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the command `skidway ...` to its end, and returns its result."""
+    """Runs the command `skidway ...` to its end, and returns its result. Raises TimeoutExpired
+    after `within_s`."""
+    if fork_server.can_start(env):
+        return _forked_to_its_end(arguments, input_text, within_s, env, cwd)
     return subprocess.run(
         skidway(*arguments),
         preexec_fn=die_with_parent,
@@ -299,3 +310,28 @@ def run_skidway(
         cwd=cwd,
         check=False,
     )
+
+
+def _forked_to_its_end(
+    arguments: Sequence[str],
+    input_text: str | None,
+    within_s: float,
+    env: Mapping[str, str] | None,
+    cwd: Path | None,
+) -> subprocess.CompletedProcess[str]:
+    with tempfile.TemporaryDirectory() as name:
+        stdin, stdout, stderr = (Path(name) / each for each in ("in", "out", "err"))
+        stdin.write_text(input_text or "")
+        fork = Fork(arguments, stdout, stderr, stdin=stdin, env=env, cwd=cwd)
+        try:
+            status = fork.wait(within_s)
+        except subprocess.TimeoutExpired:
+            os.kill(fork.pid, signal.SIGKILL)
+            raise
+        return subprocess.CompletedProcess(
+            fork.args, status, stdout.read_text(), stderr.read_text()
+        )
+
+
+def _is_ours(command: Sequence[str]) -> bool:
+    return tuple(command[: len(SKIDWAY)]) == SKIDWAY

@@ -12,7 +12,7 @@ from typing import Any
 
 from skidway import java
 from support import jvm
-from support.processes import die_with_parent
+from support.fork_server import die_with_parent
 
 SETTINGS = {
     "spark.ui.enabled": "false",

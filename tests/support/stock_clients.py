@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from support import foreign
-from support.processes import NotReady, die_with_parent, record
+from support.fork_server import die_with_parent
+from support.processes import NotReady, record
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ANSWER_WITHIN_S = 660.0

@@ -32,7 +32,7 @@ from torture.programs import Programs
 Task = Iterator[None]
 EVERY_S = 1.0
 PARTITIONS, PARTITIONS_MAX = 2, 6
-_GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)\)")
+_GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)")
 _OLDER = "is an older copy of itself"
 _GONE = re.compile(r"load \d+ committed (([^/\s]+)/\S+), and it is neither there nor in .* restore")
 RELOADS_MAX = 3

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from support.brokers import SkidwayBroker, skidway_broker
-from support.processes import WITHIN_S, die_with_parent, run_skidway, skidway
+from support.fork_server import die_with_parent
+from support.processes import WITHIN_S, run_skidway, skidway
 
 __all__ = ["skidway_broker"]
 

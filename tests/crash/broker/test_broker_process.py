@@ -54,7 +54,7 @@ def read_values(broker: SkidwayBroker, topic: str, end: int) -> list[bytes]:
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
         while len(found) < end:
-            messages = consumer.consume(5000, 60.0)
+            messages = consumer.consume(min(5_000, end - len(found)), 60.0)
             assert messages, f"only {len(found)} of {end} records"
             for message in messages:
                 assert message.error() is None

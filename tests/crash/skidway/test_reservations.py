@@ -12,7 +12,8 @@ import pytest
 
 from skidway.errors import SkidwayError
 from skidway.ports import LOOPBACK, Reservation
-from support.processes import Program, accepts, answers, die_with_parent, running
+from support.fork_server import die_with_parent
+from support.processes import Program, accepts, answers, running
 
 PROCESSES, PORTS = 12, 60
 FIRST = 20_000
