@@ -89,10 +89,7 @@ def _run(args: argparse.Namespace) -> int:
                 return _play(programs, display, args)
         except Stopped as stopped:
             sys.stdout.flush()
-            print(
-                "\nStopped; nothing is left running. The next run goes on from here.",
-                file=sys.stderr,
-            )
+            sys.stderr.write("\nStopped; nothing is left running. The next run goes on here.\n")
             return 128 + int(stopped.args[0])
 
 
@@ -170,6 +167,7 @@ class Demo:
         starts Spark. Otherwise a writer writes them, and programs are killed meanwhile."""
         before = self._written()["lines"]
         if before:
+            self._display.say(f"this run goes on after {before:,} lines of earlier runs")
             self._tiers.note_loaded()
         if self._lines:
             options = (str(self._site.written), str(self._lines), str(WRITTEN_WITHIN_S))

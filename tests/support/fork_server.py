@@ -15,12 +15,16 @@ from multiprocessing import forkserver, get_context
 from pathlib import Path
 from subprocess import TimeoutExpired
 
+from skidway import cli
+
 PR_SET_PDEATHSIG = 1
 PRELOADED = "support.preloaded"
 """The module that the fork server imports first."""
 _OF_THE_START = ("LD_", "PYTHON")
 """How the names of those environment variables begin that have their effect at a program's start,
 so that they come too late for a fork."""
+_MAIN = str(Path(cli.__file__).with_name("__main__.py"))
+"""The first word of the arguments of `python -m skidway.cli`."""
 _CONTEXT = get_context("forkserver")
 _is_used = False
 
@@ -54,8 +58,10 @@ class Fork:
         """Starts `skidway ARGUMENTS`. Appends its outputs to the files `stdout` and `stderr`. `env`
         are environment variables besides those of this process. If `session` is true, the process
         leads a new session."""
-        self.args = ["skidway", *arguments]
+        self.args = [_MAIN, *arguments]
         files = (str(stdin), str(stdout), str(stderr))
+        for each in (stdout, stderr):
+            each.touch()  # a test may read it before the process runs
         environ = {**os.environ, **(env or {})}
         _run_server()
         self._process = _CONTEXT.Process(
@@ -107,8 +113,6 @@ def _run(
     argv: list[str], files: tuple[str, ...], environ: dict[str, str], cwd: str, session: bool
 ) -> None:
     """Becomes the command. The fork server, which is the parent, ends with the test run."""
-    from skidway.cli import main  # not in the process of the tests, which may have changed it
-
     die_with_parent()
     if session:
         os.setsid()
@@ -122,4 +126,4 @@ def _run(
         os.close(opened)
     sys.stdin = open(0, closefd=False)  # noqa: SIM115 - open until the end
     sys.argv = argv
-    sys.exit(main(argv[1:]))
+    sys.exit(cli.main(argv[1:]))

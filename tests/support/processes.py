@@ -218,7 +218,10 @@ class Program:
             raise NotReady(f"{self.command} still runs:\n{self.output()[-4000:]}") from None
 
     def signal(self, number: int) -> None:
-        if self.running:
+        """Sends the signal, and after SIGSTOP waits until no thread runs any more."""
+        if self.running and number == signal.SIGSTOP:
+            suspend(self.pid)
+        elif self.running:
             os.kill(self.pid, number)
 
     def stop(self, within_s: float = WITHIN_S) -> int:
@@ -251,6 +254,19 @@ class Program:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             self.kill()
+
+
+def suspend(pid: int) -> None:
+    """Suspends a process with SIGSTOP. On a busy machine its threads run on for some time; waits
+    until none does."""
+    os.kill(pid, signal.SIGSTOP)
+    tasks = Path(f"/proc/{pid}/task")
+
+    def is_suspended() -> bool:
+        stats = (each / "stat" for each in tasks.iterdir())
+        return all(each.read_text().rpartition(")")[2].split()[0] == "T" for each in stats)
+
+    eventually(is_suspended, every_s=0.001, what=f"process {pid} to be suspended")
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.places import LOOPBACK, Place
-from support.processes import Program, free_port, running, skidway
+from support.processes import Program, free_port, running, skidway, suspend
 
 
 class ZooKeeper:
@@ -42,7 +42,7 @@ class ZooKeeper:
         """Suspends the server's process (SIGSTOP). The connections stay open, but the server
         answers no request."""
         for pid in self._servers():
-            os.kill(pid, signal.SIGSTOP)
+            suspend(pid)
 
     def thaw(self) -> None:
         """Lets the suspended server run again."""

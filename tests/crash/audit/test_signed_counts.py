@@ -80,7 +80,7 @@ class SignedFleet:
         self.fleet.publish(value, OneHeader(signature.HEADER, pa.array([header], pa.binary())))
 
     def refused(self) -> int:
-        return int(self.fleet.health()[1]["messages_refused"])
+        return int(self.fleet.health()[1].get("messages_refused", 0))
 
     def said(self) -> list[Message]:
         """Returns all messages of the audit topic that can be decoded."""
