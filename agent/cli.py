@@ -324,17 +324,12 @@ def _validate(args: argparse.Namespace) -> int:
         render,
         strict_refusal,
     )
-    from skidway.schemas.client import RegistryClient
+    from skidway.schemas.client import no_pause
 
     if args.lines < 0:
         raise UsageError("--lines must not be negative.")
     settings = _settings(args)
-    registry = RegistryClient(
-        settings.schema_registry_url,
-        timeout_s=REGISTRY_TIMEOUT_S,
-        pause=lambda _seconds: None,
-        security=settings.registry_security,
-    )
+    registry = settings.registry.client(timeout_s=REGISTRY_TIMEOUT_S, pause=no_pause)
     host = host_of(settings)
     trials = try_sources(settings, host, registry, args.lines)
     if args.json:

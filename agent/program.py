@@ -61,7 +61,7 @@ from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import READ_UNCOMMITTED, Client, Delivery, Fetcher, Producer
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
-from skidway.schemas.client import RegistryClient, RegistryUnreachable
+from skidway.schemas.client import RegistryUnreachable
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 
@@ -79,7 +79,6 @@ TROUBLED_AFTER_S = 10.0
 REGISTRY_TIMEOUT_S = 5.0
 LOOK_MS = 1_000
 """A waiting agent looks this often whether it has to tell the audit something."""
-CLIENT_ID = "skidway-agent"
 ASK_TIMEOUT_MS = 5_000
 """How many milliseconds a request to the cluster may take. The loop waits for the response, and
 does nothing else meanwhile.
@@ -208,16 +207,10 @@ def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
     up soon if brokers do not answer. The second sends the records, and reads records back. Both
     look beyond open transactions, because the agent's own records may stand there.
     """
+    kafka = settings.kafka
     with (
-        Client(
-            settings.bootstrap_servers,
-            client_id=CLIENT_ID,
-            request_timeout_ms=ASK_TIMEOUT_MS,
-            isolation_level=READ_UNCOMMITTED,
-        ) as asking,
-        Client(
-            settings.bootstrap_servers, client_id=CLIENT_ID, isolation_level=READ_UNCOMMITTED
-        ) as sending,
+        kafka.within(ASK_TIMEOUT_MS).client(isolation_level=READ_UNCOMMITTED) as asking,
+        kafka.client(isolation_level=READ_UNCOMMITTED) as sending,
     ):
         yield asking, sending
 
@@ -255,12 +248,7 @@ def find(
     def pause(seconds: float) -> None:
         shutdown.wait(seconds)
 
-    registry = RegistryClient(
-        settings.schema_registry_url,
-        timeout_s=REGISTRY_TIMEOUT_S,
-        pause=pause,
-        security=settings.registry_security,
-    )
+    registry = settings.registry.client(timeout_s=REGISTRY_TIMEOUT_S, pause=pause)
     audit_partition: TopicPartition | None = None
     signer: Signer | None = None
 

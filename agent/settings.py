@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from skidway.agent.parsing.byte_order import WIDE
 from skidway.agent.parsing.framing import READ_BYTES, READ_LINES
@@ -24,8 +24,9 @@ from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
 from skidway.http.hosts import allowed_hosts_setting
+from skidway.kafka.settings import KafkaSettings
 from skidway.kafka.source import check_cluster_name
-from skidway.schemas.client import RegistrySecuritySettings, check_urls
+from skidway.schemas.client import RegistryClientSettings
 from skidway.settings import beside, setting
 from skidway.telemetry import host_and_port
 
@@ -555,15 +556,11 @@ class SourcesRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentSettings(RegistrySecuritySettings):
+class AgentSettings(RegistryClientSettings, KafkaSettings):
     """All settings of `skidway agent run`."""
 
-    bootstrap_servers: str = setting(
-        "bootstrap.servers", help="Brokers to begin with: host:port, comma-separated."
-    )
-    schema_registry_url: str = setting(
-        "schema.registry.url", help="The registry's URLs, comma-separated."
-    )
+    CLIENT_ID: ClassVar[str] = "skidway-agent"
+
     state_dir: Path = setting("state.dir", help="Directory of the agent's database.")
     sources: list[SourceSettings] = setting(
         "sources", help="What to tail; [] if all sources are in the files of sources.dir."
@@ -767,7 +764,8 @@ class AgentSettings(RegistrySecuritySettings):
                 )
         host_and_port(self.metrics_listener, key="metrics.listener")
         check_cluster_name(self.cluster_name)
-        check_urls(self.schema_registry_url)
+        _ = self.kafka
+        self.registry.check()
 
 
 def _check_shape(text: str | None, key_file: Path | None, colours: str | None) -> None:

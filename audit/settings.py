@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from skidway.audit.counts import topic_patterns
 from skidway.audit.counts.bucket import DEFAULT_BUCKET_MS
@@ -28,6 +28,7 @@ from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
 from skidway.http.hosts import allowed_hosts_setting
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
+from skidway.kafka.settings import KafkaSettings
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
@@ -38,18 +39,15 @@ TIERS = ("agent", "broker", "mirror", "hdfs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CounterSettings:
+class CounterSettings(KafkaSettings):
     """The settings of `skidway audit count`: what the counter counts, and where it stores its
     progress."""
 
-    bootstrap_servers: str = setting(
-        "bootstrap.servers",
-        help="Brokers of the cluster whose topics are counted: host:port, comma-separated.",
-    )
     cluster_name: str | None = setting(
         "cluster.name",
         None,
-        help="Name of that cluster, without a dot; if not set, the brokers are asked for it.",
+        help="Name of the cluster whose topics are counted, without a dot; if not set, the brokers"
+        " are asked for it.",
     )
     tier: str = setting(
         "tier",
@@ -98,8 +96,9 @@ class CounterSettings:
     allowed_hosts: list[str] = allowed_hosts_setting()
 
     def check(self) -> None:
-        """Raises ConfigurationRefused if the cluster's name or a pattern in `topics` is not valid,
-        or if `topics` is empty."""
+        """Raises ConfigurationRefused if an address, the cluster's name or a pattern in `topics` is
+        not valid, or if `topics` is empty."""
+        _ = self.kafka
         check_cluster_name(self.cluster_name)
         topic_patterns.check(self.topics)
         if not self.topics:
@@ -120,15 +119,13 @@ class CounterSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditSettings:
+class AuditSettings(KafkaSettings):
     """The settings of `skidway audit run` (the collector): the clusters whose audit topics the
     collector reads, the tiers and hosts that must report, and the address at which it serves its
-    pages."""
+    pages. The brokers are those of the cluster where all audit topics meet."""
 
-    bootstrap_servers: str = setting(
-        "bootstrap.servers",
-        help="Brokers of the cluster where all audit topics meet: host:port, comma-separated.",
-    )
+    CLIENT_ID: ClassVar[str] = "skidway-audit"
+
     host_name: str | None = host_name_setting()
     store_dir: Path = setting(
         "store.dir",
@@ -276,9 +273,10 @@ class AuditSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused if one of these settings is not valid: the listener, tiers,
-        retired places, freshness targets, exempt topics. Also raises it if `exempt.mirror` and
-        `exempt.hdfs` leave fewer than two tiers to compare."""
+        """Raises ConfigurationRefused if one of these settings is not valid: the brokers, the
+        listener, tiers, retired places, freshness targets, exempt topics. Also raises it if
+        `exempt.mirror` and `exempt.hdfs` leave fewer than two tiers to compare."""
+        _ = self.kafka
         refuse(self.insecure(), allowed=self.insecure_listeners)
         check_tiers(self.tiers)
         retired_places.check(self.retired_places)

@@ -118,11 +118,7 @@ class Program:
         ]
         self._start_telemetry()
         self.logs.open_directories(settings.log_dirs)
-        self._coordinator = Coordinator(
-            settings.zookeeper_connect,
-            session_timeout_s=settings.zookeeper_session_timeout_ms / 1000,
-            connect_timeout_s=settings.zookeeper_connection_timeout_ms / 1000,
-        )
+        self._coordinator = settings.zookeeper.open()
         cluster_id = store.cluster_id(self._coordinator)
         directory_id = self.logs.claim(settings.broker_id, cluster_id)
         self._session = ZooKeeperSession(

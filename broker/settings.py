@@ -9,19 +9,20 @@ from pathlib import Path
 
 from skidway.broker.groups.limits import GroupLimits
 from skidway.broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
-from skidway.coordination import check_connect
-from skidway.errors import ConfigurationRefused, UsageError
+from skidway.coordination import ZooKeeperConnection
+from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
 from skidway.http.hosts import allowed_hosts_setting
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
-from skidway.kafka.client.cluster import parse_bootstrap
+from skidway.kafka.settings import KafkaSettings
 from skidway.kafka.source import check_cluster_name
+from skidway.kafka.types import PLAINTEXT
 from skidway.settings import setting
+from skidway.zookeeper_settings import ZooKeeperSettings
 
 _HOUR_MS = 3_600_000
 _INT_MAX = (1 << 31) - 1
 _WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - used only in comparisons, never to bind
-PLAINTEXT = "PLAINTEXT"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,10 @@ def parse_endpoint(text: str, key: str) -> Endpoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MirrorSettings:
+class MirrorSettings(KafkaSettings):
     """The settings for one source cluster, whose topics are mirrored into this broker's cluster."""
 
     cluster: str = setting("cluster", help="cluster.name of the source; prefix of its topics.")
-    bootstrap_servers: str = setting(
-        "bootstrap.servers", help="Brokers of the source: host:port, comma-separated."
-    )
     topics: list[str] = setting(
         "topics",
         [".*"],
@@ -73,13 +71,13 @@ class MirrorSettings:
                     f"mirror.sources.topics: {pattern!r} is no regular expression: {error}"
                 ) from error
         try:
-            parse_bootstrap(self.bootstrap_servers)
-        except UsageError as error:
+            _ = self.kafka
+        except ConfigurationRefused as error:
             raise ConfigurationRefused(f"mirror.sources: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSettings:
+class BrokerSettings(ZooKeeperSettings):
     """Settings of `skidway broker run`."""
 
     broker_id: int = setting(
@@ -108,11 +106,6 @@ class BrokerSettings:
         [Path("/var/lib/skidway/broker")],
         help="Directories of the partitions, best on disks of their own.",
         at_least=1,
-    )
-    zookeeper_connect: str = setting(
-        "zookeeper.connect",
-        "127.0.0.1:2181",
-        help="ZooKeeper's addresses, with the chroot of the cluster: host:port,.../dc1.",
     )
     zookeeper_session_timeout_ms: int = setting(
         "zookeeper.session.timeout.ms",
@@ -362,6 +355,16 @@ class BrokerSettings:
         at_least=10,
     )
 
+    @property
+    def zookeeper(self) -> ZooKeeperConnection:
+        """The connection to this ZooKeeper. Raises ConfigurationRefused if the text is
+        malformed."""
+        return ZooKeeperConnection(
+            self.zookeeper_connect,
+            self.zookeeper_session_timeout_ms / 1000,
+            self.zookeeper_connection_timeout_ms / 1000,
+        )
+
     def check(self) -> None:
         """Raises ConfigurationRefused for errors that the checks of single settings do not find,
         such as bad addresses and contradictions.
@@ -373,7 +376,7 @@ class BrokerSettings:
                 "other than the broker's"
             )
         check_cluster_name(self.cluster_name)
-        check_connect(self.zookeeper_connect)
+        _ = self.zookeeper
         listening = self.endpoints()
         for text in self.advertised_listeners:
             parse_endpoint(text, "advertised.listeners")

@@ -313,7 +313,7 @@ def _validate(args: argparse.Namespace) -> int:
     from skidway.loader.store import is_local, open_store
 
     settings = _settings(args)
-    settings.check_files(settings.schema_registry_url)
+    settings.registry.check_files()
     _become_owner(settings)
     store = open_store(settings.output)
     if is_local(settings.output) and (found := obstacle(Path(store.url))):

@@ -5,35 +5,28 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from skidway.audit.signing.setting import audit_key_setting
 from skidway.audit.topic.count_columns import LONGEST_MS
-from skidway.errors import ConfigurationRefused, UsageError
+from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name, host_name_setting
 from skidway.http.hosts import allowed_hosts_setting
-from skidway.kafka.client.cluster import parse_bootstrap
+from skidway.kafka.settings import KafkaSettings
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.loader.planning import plan, topics
 from skidway.loader.store import Modes, is_local
-from skidway.schemas.client import RegistrySecuritySettings, check_urls
+from skidway.schemas.client import RegistryClientSettings
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoaderSettings(RegistrySecuritySettings):
+class LoaderSettings(RegistryClientSettings, KafkaSettings):
     """The settings of the loader: which topics to load, from where, to where, and how."""
 
-    bootstrap_servers: str = setting(
-        "bootstrap.servers",
-        help="Brokers of the cluster to load from: host:port, comma-separated.",
-        example="127.0.0.1:9092",
-    )
-    schema_registry_url: str = setting(
-        "schema.registry.url",
-        help="Schema registry, http://host:port,...",
-        example="http://127.0.0.1:8081",
-    )
+    CLIENT_ID: ClassVar[str] = "skidway-loader"
+
     topics: list[str] = setting(
         "topics",
         help="Topics to load: names, or regular expressions that match whole names.",
@@ -188,10 +181,9 @@ class LoaderSettings(RegistrySecuritySettings):
 
     def check(self) -> None:
         """Raises ConfigurationRefused if the value of a setting is invalid."""
-        _check_bootstrap(self.bootstrap_servers)
+        _ = self.kafka
+        self.registry.check()
         _ = self.modes
-        check_urls(self.schema_registry_url)
-        self.registry_security.headers()
         if self.metrics_listener is not None:
             host_and_port(self.metrics_listener, key="metrics.listener")
         if not (self.collector_url or "http://").startswith(("http://", "https://")):
@@ -226,10 +218,3 @@ def _mode(key: str, text: str, own: int) -> int:
             "owner all rights that the loader needs"
         )
     return int(text, 8)
-
-
-def _check_bootstrap(servers: str) -> None:
-    try:
-        parse_bootstrap(servers)
-    except UsageError as error:
-        raise ConfigurationRefused(str(error)) from error

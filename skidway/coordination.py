@@ -39,6 +39,7 @@ from kazoo.handlers.threading import AsyncResult, KazooTimeoutError, SequentialT
 from kazoo.retry import KazooRetry, RetryFailedError
 
 from skidway import log
+from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.own_process import OwnProcess
 
@@ -291,6 +292,27 @@ class Coordinator:
         return Unreachable(
             f"ZooKeeper at {self._addresses} did not answer a request for {path} "
             f"within {self._session_timeout_s:g} s"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ZooKeeperConnection:
+    """How a program reaches ZooKeeper: connect is host:port[,host:port...][/chroot]. Raises
+    ConfigurationRefused for a malformed text."""
+
+    connect: str
+    session_timeout_s: float = 10.0
+    connect_timeout_s: float = CONNECT_TIMEOUT_S
+
+    def __post_init__(self) -> None:
+        check_connect(self.connect)
+
+    def open(self) -> Coordinator:
+        """Returns a new session. Raises Unreachable if ZooKeeper does not answer in time."""
+        return Coordinator(
+            self.connect,
+            session_timeout_s=self.session_timeout_s,
+            connect_timeout_s=self.connect_timeout_s,
         )
 
 

@@ -33,9 +33,8 @@ from skidway.agent.validation.checks import schema_text
 from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.files import DirectoryLock, make_directory, write_atomically
-from skidway.kafka.client import Client
 from skidway.regular_file import read_regular
-from skidway.schemas.client import RegistryClient
+from skidway.schemas.client import no_pause
 from skidway.schemas.consuming.rejected_lines import RejectedLines, Wanted
 
 INPUT_BYTES_MAX: Final = 256 << 20
@@ -152,7 +151,7 @@ def status(settings: AgentSettings, topic: str) -> list[dict[str, Any]]:
     """
     keys = keys_in(settings.state_dir, topic)
     counts: dict[str, Counter[str]] = {}
-    with Client(settings.bootstrap_servers) as client:
+    with settings.kafka.client() as client:
         for document in RejectedLines(client, topic).read(Wanted()):
             of_reason = counts.setdefault(document["reason"], Counter())
             of_reason["rejected"] += 1
@@ -238,9 +237,7 @@ def _source_of(settings: AgentSettings, topic: str) -> ReplaySource:
 def _unfit(
     settings: AgentSettings, source: ReplaySource, envelopes: Sequence[Envelope]
 ) -> Iterator[str]:
-    registry = RegistryClient(
-        settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
-    )
+    registry = settings.registry.client(pause=no_pause)
     schema = schema_text(source, registry) if envelopes else ""
     for part in _parts(envelopes):
         data = b"".join(each.text() + b"\n" for each in part)

@@ -20,7 +20,7 @@ from skidway.agent.validation.excerpts import excerpt
 from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX, Preview, preview
 from skidway.agent.validation.report import of_reserved
 from skidway.errors import ConfigurationRefused, SkidwayError
-from skidway.schemas.client import RegistryClient
+from skidway.schemas.client import no_pause
 from skidway.schemas.consuming.values import plain
 
 
@@ -79,10 +79,7 @@ def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
     size = len(used)
     used = used[: lines.first_lines_end(used)]
     most = f"{READ_LINES:,} lines of the file were" if len(used) < size else "MiB of the file was"
-    registry = RegistryClient(
-        settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
-    )
-    schema = schema_text(source, registry)
+    schema = schema_text(source, settings.registry.client(pause=no_pause))
     why_not = unread(source, absolute)
     notes: tuple[str, ...] = () if why_not is None else (why_not,)
     if not used:

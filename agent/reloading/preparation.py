@@ -19,13 +19,11 @@ from skidway.agent.validation.checks import check_settings, reserved_fields
 from skidway.agent.validation.report import of_reserved
 from skidway.dataclass import dataclass
 from skidway.errors import UNEXPECTED_EXIT_CODE, ConfigurationRefused, SkidwayError, Unreachable
-from skidway.kafka.client import READ_UNCOMMITTED, Client
+from skidway.kafka.client import READ_UNCOMMITTED
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.types import TopicPartition
-from skidway.schemas.client import RegistryClient
 
 TIMEOUT_S: Final = 5.0
-CLIENT_ID: Final = "skidway-agent"
 
 _log = log.get(__name__)
 
@@ -88,18 +86,9 @@ def _prepared(
     settings: AgentSettings, running: AgentSettings, cluster: Cluster, known: frozenset[str]
 ) -> Prepared:
     check(running, settings)
-    registry = RegistryClient(
-        settings.schema_registry_url,
-        timeout_s=TIMEOUT_S,
-        pause=_pause,
-        security=settings.registry_security,
-    )
-    with Client(
-        settings.bootstrap_servers,
-        client_id=CLIENT_ID,
-        request_timeout_ms=round(TIMEOUT_S * 1000),
-        isolation_level=READ_UNCOMMITTED,
-    ) as client:
+    registry = settings.registry.client(timeout_s=TIMEOUT_S, pause=_pause)
+    kafka = settings.kafka.within(round(TIMEOUT_S * 1000))
+    with kafka.client(isolation_level=READ_UNCOMMITTED) as client:
         found, is_kafka = connection.cluster_of(client, settings.cluster_name)
         if found != cluster:
             raise ConfigurationRefused(

@@ -63,7 +63,6 @@ from skidway.http.server import MEDIA_TYPE
 from skidway.insecure_listeners import reachable, tell
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Client, Fetcher
-from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.errors import KafkaError
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -168,9 +167,7 @@ def _masters(settings: AuditSettings, clock: Clock) -> MasterFile | None:
 def _insecure(settings: AuditSettings) -> list[str]:
     """Returns what the pages name as open to other hosts: the dashboard, and the brokers, whose
     clients need not authenticate."""
-    brokers = reachable(
-        (str(each), each.host) for each in parse_bootstrap(settings.bootstrap_servers)
-    )
+    brokers = reachable((str(each), each.host) for each in settings.kafka.addresses)
     more = f" and {len(brokers) - 1} more" if len(brokers) > 1 else ""
     return [
         *(f"dashboard on {each}" for each in settings.insecure()),
@@ -180,10 +177,7 @@ def _insecure(settings: AuditSettings) -> list[str]:
 
 def _client(settings: AuditSettings, clock: Clock) -> Client:
     """Returns a Kafka client that a thread other than the main thread uses for short requests."""
-    return Client(
-        settings.bootstrap_servers, client_id="skidway-audit",
-        request_timeout_ms=REQUEST_TIMEOUT_MS, clock=clock,
-    )  # fmt: skip
+    return settings.kafka.within(REQUEST_TIMEOUT_MS).client(clock=clock)
 
 
 class _Expected:
@@ -261,11 +255,7 @@ class _Loop:
 
     def until(self, shutdown: Shutdown) -> None:
         while not shutdown.requested:
-            with Client(
-                self._settings.bootstrap_servers,
-                client_id="skidway-audit",
-                clock=self._clock,
-            ) as client:
+            with self._settings.kafka.client(clock=self._clock) as client:
                 collection = Collection(client, Fetcher(client), self._ledger, self._clock)
                 try:
                     self._collect(collection, shutdown)

@@ -25,8 +25,8 @@ from skidway.audit.settings import TIERS, AuditSettings, check_tiers
 from skidway.audit.signing.keys import KeyRefused
 from skidway.audit.signing.master_file import MasterFile
 from skidway.audit.topic.messages import Tier
+from skidway.cli.connection import connection, for_a_person
 from skidway.cli.options import bootstrap_server
-from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.host_name import host_name, installed_host_name
@@ -233,12 +233,8 @@ def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | No
 def client_of(args: argparse.Namespace, given: AuditSettings | None) -> Client:
     """Returns a client of the cluster whose audit topics are read."""
     if args.bootstrap_server is None and given is not None:
-        servers = given.bootstrap_servers
-    else:
-        servers = bootstrap_server(args)
-    return Client(
-        servers, request_timeout_ms=REQUEST_TIMEOUT_MS, refused_timeout_ms=REFUSED_TIMEOUT_MS
-    )
+        return for_a_person(given.bootstrap_servers).client()
+    return connection(args).client()
 
 
 def _stored(path: Path, clock: Clock) -> Ledger:

@@ -21,11 +21,10 @@ from skidway.audit.tracing import host_files, logs
 from skidway.audit.tracing.host_files import HostState
 from skidway.audit.tracing.logs import SiteCluster
 from skidway.audit.tracing.site import Site
+from skidway.cli.connection import for_a_person
 from skidway.cli.options import add_config_options, add_json_option
-from skidway.cli.topics import REFUSED_TIMEOUT_MS
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
-from skidway.kafka.client import Client
 from skidway.schemas.consuming.asking import add_registry_option, registry
 from skidway.schemas.consuming.values import Values
 
@@ -124,12 +123,7 @@ def _addresses(args: argparse.Namespace, settings: AuditSettings | None) -> list
 
 
 def _cluster(stack: ExitStack, address: str, wanted: Collection[str]) -> SiteCluster:
-    client = Client(
-        address,
-        request_timeout_ms=options.REQUEST_TIMEOUT_MS,
-        refused_timeout_ms=REFUSED_TIMEOUT_MS,
-    )
-    stack.enter_context(client)
+    client = stack.enter_context(for_a_person(address).client())
     return logs.look(client, wanted)
 
 

@@ -47,11 +47,7 @@ def run_counter(
     """
     with (
         DirectoryLock(settings.state_dir),
-        Client(
-            settings.bootstrap_servers,
-            client_id=f"skidway-count-{settings.tier}",
-            clock=clock,
-        ) as client,
+        settings.kafka.named(f"skidway-count-{settings.tier}").client(clock=clock) as client,
     ):
         path = settings.state_dir / DATABASE
         with failures(path), contextlib.closing(CounterState(path)) as state:

@@ -13,6 +13,7 @@ from typing import Any
 from skidway.broker.catalog import BrokerAddress, PartitionState
 from skidway.broker.log.checkpoints import decode_id, encode_id
 from skidway.errors import SkidwayError
+from skidway.kafka.types import PLAINTEXT
 
 CLUSTER_ID = "/cluster/id"
 BROKER_IDS = "/brokers/ids"
@@ -81,8 +82,8 @@ def registration(registered: Registration, now_ms: int) -> bytes:
     return _dump(
         {
             "version": 5,
-            "listener_security_protocol_map": {"PLAINTEXT": "PLAINTEXT"},
-            "endpoints": [f"PLAINTEXT://{address.host}:{address.port}"],
+            "listener_security_protocol_map": {PLAINTEXT: PLAINTEXT},
+            "endpoints": [f"{PLAINTEXT}://{address.host}:{address.port}"],
             "jmx_port": -1,
             "features": {},
             "host": address.host,

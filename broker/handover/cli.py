@@ -89,11 +89,7 @@ def _stopped_broker(
         offline = next((each.offline for each in directories if each.offline is not None), None)
         if offline is not None:
             raise SkidwayError(f"{offline}; nothing is moved while a log directory is away")
-        with Coordinator(
-            settings.zookeeper_connect,
-            session_timeout_s=settings.zookeeper_session_timeout_ms / 1000,
-            connect_timeout_s=settings.zookeeper_connection_timeout_ms / 1000,
-        ) as coordinator:
+        with settings.zookeeper.open() as coordinator:
             cluster_id = store.cluster_id(coordinator)
             for each in directories:
                 each.claim(settings.broker_id, cluster_id)

@@ -22,7 +22,6 @@ from skidway.broker.settings import MirrorSettings
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader
-from skidway.kafka.client.following import LoopClient
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
@@ -193,13 +192,8 @@ class Mirrors:
         watcher = LoopWatcher(self._broker, self._run)
         resolver = Resolver(self._broker.loop.post, lambda: client.looked_up())
         self._resolvers.append(resolver)
-        client = LoopClient(
-            settings.bootstrap_servers,
-            watcher,
-            client_id=f"skidway-mirror-{here}",
-            clock=self._clock,
-            look_up=resolver.look_up,
-        )
+        kafka = settings.kafka.named(f"skidway-mirror-{here}")
+        client = kafka.loop_client(watcher, clock=self._clock, look_up=resolver.look_up)
         patterns = [re.compile(pattern) for pattern in settings.topics]
         mirroring = Mirroring(settings.cluster, here, patterns)
         source = MirrorSource(mirroring, client, self, self._clock)

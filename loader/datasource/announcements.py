@@ -23,6 +23,7 @@ from skidway.audit.topic import topic
 from skidway.audit.topic.messages import TOPIC, MessageRefused, announcement_in
 from skidway.clock import Clock
 from skidway.kafka.client import Client, Fetcher
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.subscription import id_in
@@ -78,7 +79,6 @@ class Announcements:
 
 
 @lru_cache(maxsize=CLUSTERS_MAX)
-def announcements_of(_bootstrap_servers: str) -> Announcements:
-    """Returns the announcements that this process has read from the cluster with these bootstrap
-    servers."""
+def announcements_of(_kafka: KafkaConnection) -> Announcements:
+    """Returns the announcements that this process has read from this cluster."""
     return Announcements()

@@ -9,14 +9,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from skidway.kafka.client import Client
 from skidway.loader.datasource import columns, losses, progress, range_read, ranges, subscription
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.positions import EARLIEST, LATEST, TopicPositions, resolved
 from skidway.loader.datasource.ranges import OffsetRange
 from skidway.loader.datasource.schemas import schemas_of
 from skidway.loader.datasource.spark_types import arrow_schema
-from skidway.loader.datasource.subscription import CLIENT_ID
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
 
@@ -40,7 +38,7 @@ class BatchReader(DataSourceReader):
         UsageError, DataLost, SkidwayError if a topic or its schema does not exist, and the errors
         of brokers and registry."""
         options = self._options
-        with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
+        with options.kafka.client() as client:
             topics = subscription.subscribed(client, options)
             starts = resolved("startingOffsets", options.starting or EARLIEST, topics)
             ends = resolved("endingOffsets", options.ending or LATEST, topics)

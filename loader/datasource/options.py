@@ -32,8 +32,9 @@ from pathlib import Path
 from typing import Final
 
 from skidway.errors import UsageError
+from skidway.kafka.connection import KafkaConnection
 from skidway.loader.datasource.positions import EARLIEST, LATEST, Given, given
-from skidway.schemas.client import Security
+from skidway.schemas.client import RegistryConnection, Security
 
 RECORDS_PER_PARTITION: Final = 400_000
 NAMES: Final = (
@@ -60,6 +61,9 @@ NAMES: Final = (
 the names of options."""
 
 
+CLIENT_ID: Final = "skidway-spark"
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """The checked options of one query. None, an empty text or an empty tuple means that the option
@@ -69,7 +73,7 @@ class Options:
     rows with event times in [since_ms, until_ms).
     """
 
-    bootstrap_servers: str
+    kafka: KafkaConnection
     topics: tuple[str, ...]
     pattern: str | None
     starting: Given | None
@@ -82,8 +86,7 @@ class Options:
     with_headers: bool
     with_places: bool
     skip_undecodable: bool
-    registry_url: str
-    registry_security: Security
+    registry: RegistryConnection
 
     @staticmethod
     def of(texts: Mapping[str, str]) -> Options:
@@ -97,7 +100,7 @@ class Options:
                 "format skidway needs one of the options subscribe and subscribePattern"
             )
         return Options(
-            bootstrap_servers=value.required("kafka.bootstrap.servers"),
+            kafka=KafkaConnection(value.required("kafka.bootstrap.servers"), CLIENT_ID),
             topics=tuple(dict.fromkeys(topics)),
             pattern=_pattern(pattern),
             starting=given("startingOffsets", value["startingOffsets"]),
@@ -111,8 +114,7 @@ class Options:
             with_headers=value.choice("includeHeaders", "false", "true") == "true",
             with_places=value.choice("includeHostAndFile", "false", "true") == "true",
             skip_undecodable=value.choice("undecodable", "fail", "skip") == "skip",
-            registry_url=value["schema.registry.url"],
-            registry_security=_security(value),
+            registry=RegistryConnection(value["schema.registry.url"], _security(value)),
         )
 
     def check_batch(self) -> None:

@@ -18,7 +18,7 @@ from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.ranges import OffsetRange
 from skidway.loader.datasource.rows import Places, Rows, needs_places, needs_values
 from skidway.loader.datasource.schemas import registry_of
-from skidway.loader.datasource.subscription import CLIENT_ID, id_in
+from skidway.loader.datasource.subscription import id_in
 from skidway.loader.reading.batches import batches
 from skidway.loader.reading.decoder import Decoder
 
@@ -29,7 +29,7 @@ def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.
     If records are missing and `failOnDataLoss` is true, raises DataLost. If a value cannot be
     decoded, raises SkidwayError or skips the record, as the option `undecodable` says.
     """
-    with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
+    with options.kafka.client() as client:
         if not _is_same_topic(client, part, options):
             return
         decoder = None
@@ -79,6 +79,6 @@ def _is_same_topic(client: Client, part: OffsetRange, options: Options) -> bool:
 
 
 def _places(client: Client, part: OffsetRange, options: Options) -> Places:
-    announced = announcements_of(options.bootstrap_servers)
+    announced = announcements_of(options.kafka)
     announced.read_on(client, sources_of(client, [part.topic], "").values(), SystemClock())
     return announced.columns

@@ -13,14 +13,14 @@ from skidway.schemas.client import SUBJECT_UNKNOWN, RegistryClient, RegistryRefu
 
 def registry_of(options: Options) -> RegistryClient:
     """Returns a client of the registry that the query's options name."""
-    return RegistryClient(options.registry_url, security=options.registry_security)
+    return options.registry.client()
 
 
 def schemas_of(options: Options, topics: Iterable[SourceTopic]) -> dict[str, str]:
     """Returns the newest Avro schema of each topic's values, as text. If the query's options name
     no registry, the text is empty for each topic. Raises SkidwayError if a topic has no schema, or
     if its schema cannot become columns."""
-    if not options.registry_url:
+    if not options.registry.urls:
         return {each.name: "" for each in topics}
     registry = registry_of(options)
     by_subject: dict[str, str] = {}

@@ -7,7 +7,6 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from skidway.errors import SkidwayError
-from skidway.kafka.client import Client
 from skidway.loader.datasource import subscription
 from skidway.loader.datasource.batch_reader import BatchReader
 from skidway.loader.datasource.columns import all_columns
@@ -32,7 +31,7 @@ class SkidwaySource(DataSource):
         that can become columns, or if the columns of the topics contradict each other. If the query
         has no registry, returns `key`, `value` and the loader's columns, and asks no broker."""
         options = Options.of(self.options)
-        schemas = _schemas(options) if options.registry_url else {"any topic": ""}
+        schemas = _schemas(options) if options.registry.urls else {"any topic": ""}
         found = all_columns(
             schemas, with_places=options.with_places, with_headers=options.with_headers
         )
@@ -57,7 +56,7 @@ class SkidwaySource(DataSource):
 
 
 def _schemas(options: Options) -> dict[str, str]:
-    with Client(options.bootstrap_servers, client_id=subscription.CLIENT_ID) as client:
+    with options.kafka.client() as client:
         topics = subscription.subscribed(client, options)
     if not topics:
         raise SkidwayError(f"no topic matches the pattern {options.pattern}")

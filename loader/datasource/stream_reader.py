@@ -17,7 +17,6 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from skidway.kafka.client import Client
 from skidway.loader.datasource import columns, losses, progress, range_read, ranges, subscription
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.positions import (
@@ -31,7 +30,6 @@ from skidway.loader.datasource.positions import (
 )
 from skidway.loader.datasource.schemas import schemas_of
 from skidway.loader.datasource.spark_types import arrow_schema
-from skidway.loader.datasource.subscription import CLIENT_ID
 from skidway.loader.planning.topic import SourceTopic
 
 # Spark prescribes the names of these methods, which are in camel case.
@@ -130,7 +128,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _begin(self) -> Positions:
         options = self._options
-        with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
+        with options.kafka.client() as client:
             topics = subscription.subscribed(client, options)
             default = LATEST if options.since_ms is None else EARLIEST
             begin: Positions = resolved("startingOffsets", options.starting or default, topics)
@@ -141,7 +139,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return begin
 
     def _look(self) -> list[SourceTopic]:
-        with Client(self._options.bootstrap_servers, client_id=CLIENT_ID) as client:
+        with self._options.kafka.client() as client:
             return subscription.look(client, self._options)
 
     def _learn_schemas(self, topics: dict[str, SourceTopic]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from skidway.audit.counts import topic_patterns
 from skidway.errors import SkidwayError
@@ -15,8 +14,6 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.options import Options
 from skidway.loader.planning.plan import Bounds
 from skidway.loader.planning.topic import SourceTopic
-
-CLIENT_ID: Final = "skidway-spark"
 
 
 def look(client: Client, options: Options) -> list[SourceTopic]:

@@ -14,7 +14,6 @@ from typing import Any, Final
 from skidway import log
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
-from skidway.kafka.client import Client
 from skidway.loader.planning import topics
 from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.rewriting.proof import content
@@ -230,7 +229,7 @@ def reload(
     store = open_store(settings.output, settings.modes)
     with (
         SparkRunner(settings, interrupted) as spark,
-        Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
+        settings.kafka.client() as client,
         OwnNote(store, clock, settings.host) as note,
     ):
         progress = RunProgress(clock, shown or LoggedProgress(clock), note)

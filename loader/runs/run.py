@@ -34,7 +34,6 @@ from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.run_notes import OwnNote
 from skidway.loader.store import Store, open_store
-from skidway.schemas.client import RegistryClient
 
 
 def load(
@@ -65,7 +64,7 @@ def load_on(
     earlier runs have read from the audit topics; None if there was no earlier run."""
     store, clock = open_store(settings.output, settings.modes), clock or SystemClock()
     with (
-        Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
+        settings.kafka.client() as client,
         OwnNote(store, clock, settings.host) as note,
     ):
         time_taken = WorkingTime(clock, spark)
@@ -89,7 +88,7 @@ def parts_of(
     return Parts(
         settings=settings,
         client=client,
-        registry=RegistryClient(settings.schema_registry_url, security=settings.registry_security),
+        registry=settings.registry.client(),
         store=store,
         spark=spark,
         clock=clock,

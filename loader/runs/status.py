@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from skidway.errors import SkidwayError
-from skidway.kafka.client import Client
 from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
@@ -43,7 +42,7 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     store = open_store(settings.output)
     rows: list[Row] = []
     codes = []
-    with Client(settings.bootstrap_servers, client_id="skidway-loader") as client:
+    with settings.kafka.client() as client:
         session = look(settings, client)
     for name in session.missing:
         rows.append({"topic": name, "problem": f"the topic {name} does not exist"})

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 from skidway.audit.counts.counts import BucketKey, Sums
 from skidway.audit.counts.marks import FileKey
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.source import Source
 from skidway.loader.planning.plan import Slice
 from skidway.loader.state.manifest import BatchMark, DataFile, Gap
 from skidway.loader.state.tables import Location
 from skidway.loader.store import Modes
-from skidway.schemas.client import Security
+from skidway.schemas.client import RegistryConnection
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,8 @@ class Job:
     uuid: str
     output: str
     modes: Modes
-    bootstrap_servers: str
-    registry_url: str
-    registry_security: Security
+    kafka: KafkaConnection
+    registry: RegistryConnection
     reader: str
     bucket_ms: int
     compression: str

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from skidway.audit.counts.marks import FileKey
 from skidway.errors import SkidwayError
-from skidway.kafka.client import Client
 from skidway.kafka.types import TopicPartition
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.batches import batches
@@ -23,7 +22,7 @@ from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.slice_load import SliceLoad
 from skidway.loader.spark.failures import TaskFailed
 from skidway.loader.store import Modes, Store, open_store
-from skidway.schemas.client import RegistryClient, Security
+from skidway.schemas.client import RegistryConnection
 
 RESULT_SCHEMA: Final = "number long, result binary"
 
@@ -66,7 +65,7 @@ def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int
         decoder=_decoder(job),
         attempt=attempt,
     )
-    with Client(job.bootstrap_servers, client_id="skidway-loader") as client:
+    with job.kafka.client() as client:
         return load.run(batches(client, TopicPartition(job.topic, piece.partition), piece.first))
 
 
@@ -88,7 +87,7 @@ def forget() -> None:
 # These objects stay in memory, because later tasks of this process use the same schemas and
 # connections.
 _stores: dict[tuple[str, Modes], Store] = {}
-_decoders: dict[tuple[str, Security, str], Decoder] = {}
+_decoders: dict[tuple[RegistryConnection, str], Decoder] = {}
 CACHED_MAX: Final = 100
 
 
@@ -99,11 +98,10 @@ def _store(url: str, modes: Modes) -> Store:
 
 
 def _decoder(job: Job) -> Decoder:
-    key = job.registry_url, job.registry_security, job.reader
+    key = job.registry, job.reader
     if key not in _decoders:
         if len(_decoders) >= CACHED_MAX:
             _decoders.clear()
-        registry = RegistryClient(job.registry_url, security=job.registry_security)
-        _decoders[key] = Decoder(registry, job.reader)
+        _decoders[key] = Decoder(job.registry.client(), job.reader)
     _decoders[key].forget_unknown()
     return _decoders[key]

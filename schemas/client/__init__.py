@@ -13,7 +13,6 @@ client is safe to use from several threads.
 Reading order:
 
 - `security`: credentials, and the certificate authorities that the client trusts
-- `settings`: the settings of programs for these credentials and certificate authorities
 - `urls`: checks the registry's URLs
 - `transport`: one request and its retries
 - `answers`: turns the registry's JSON documents into values
@@ -21,6 +20,7 @@ Reading order:
 - `registry_client`: the requests that programs send
 - `administration`: the requests of operators (delete, import, set levels of compatibility and
   modes)
+- `registry_connection`, `settings`: how a program reaches a registry, and its settings for that
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ from skidway.schemas.client.registry_client import (
     SchemaTexts,
     subject_of,
 )
+from skidway.schemas.client.registry_connection import RegistryConnection, no_pause
 from skidway.schemas.client.security import Security
-from skidway.schemas.client.settings import RegistrySecuritySettings
+from skidway.schemas.client.settings import RegistryClientSettings
 from skidway.schemas.client.transport import (
     LEVEL_UNSET,
     MODE_UNSET,
@@ -48,7 +49,6 @@ from skidway.schemas.client.transport import (
     RegistryUnreachable,
     Transport,
 )
-from skidway.schemas.client.urls import check_urls
 
 __all__ = [
     "CACHED_MAX",
@@ -66,12 +66,13 @@ __all__ = [
     "Registered",
     "RegistryAdministration",
     "RegistryClient",
+    "RegistryClientSettings",
+    "RegistryConnection",
     "RegistryRefused",
-    "RegistrySecuritySettings",
     "RegistryUnreachable",
     "SchemaTexts",
     "Security",
     "Transport",
-    "check_urls",
+    "no_pause",
     "subject_of",
 ]

@@ -1,21 +1,26 @@
-"""Settings of programs that use a registry: credentials, and the certificate authorities to trust.
-Agent and loader have all of these settings, and also a setting for the registry's URL."""
+"""The settings with which a program reaches a schema registry."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from skidway.dataclass import dataclass
+from skidway.schemas.client.registry_connection import RegistryConnection
 from skidway.schemas.client.security import Security
-from skidway.schemas.client.urls import parsed
+from skidway.schemas.client.urls import SETTING
 from skidway.settings import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrySecuritySettings:
-    """Credentials for the registry, and the certificate authorities to trust. The settings have the
-    names that Confluent's clients use."""
+class RegistryClientSettings:
+    """The registry's URLs, credentials, and the certificate authorities to trust. The settings have
+    the names that Confluent's clients use."""
 
+    schema_registry_url: str = setting(
+        SETTING,
+        help="The registry's URLs, http://host:port, comma-separated.",
+        example="http://127.0.0.1:8081",
+    )
     schema_registry_user_info: str | None = setting(
         "schema.registry.basic.auth.user.info",
         None,
@@ -39,17 +44,12 @@ class RegistrySecuritySettings:
     )
 
     @property
-    def registry_security(self) -> Security:
-        """Returns these settings in the form that the registry's client accepts."""
-        return Security(
+    def registry(self) -> RegistryConnection:
+        """The connection to this registry."""
+        security = Security(
             self.schema_registry_user_info,
             self.schema_registry_ca,
             self.schema_registry_certificate,
             self.schema_registry_key,
         )
-
-    def check_files(self, urls: str) -> None:
-        """Raises ConfigurationRefused if the registry's URLs need TLS, and its files cannot be
-        used."""
-        if any(each.scheme == "https" for each in parsed(urls)):
-            self.registry_security.context()
+        return RegistryConnection(self.schema_registry_url, security)

@@ -11,12 +11,6 @@ SETTING: Final = "schema.registry.url"
 """The name of the setting, which agent, loader, commands, profile and data source share."""
 
 
-def check_urls(urls: str) -> None:
-    """Checks one or more URLs of a registry, separated by commas. Raises `ConfigurationRefused` if
-    they are not valid."""
-    parsed(urls)
-
-
 def parsed(urls: str) -> list[SplitResult]:
     """Returns the parts of one or more URLs, separated by commas. Raises `ConfigurationRefused` if
     they are not valid."""

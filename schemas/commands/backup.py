@@ -11,12 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from skidway.cli.connection import connection
 from skidway.cli.options import add_bootstrap_option, bootstrap_server
 from skidway.cli.output import Progress, print_json
 from skidway.cli.streams import write_data
 from skidway.errors import UsageError
 from skidway.files import write_atomically
-from skidway.kafka.client import Client
 from skidway.schemas.client import RegistryAdministration
 from skidway.schemas.commands.connection import add_verb, connect
 from skidway.schemas.dump import contents as dumped
@@ -76,7 +76,7 @@ def _dump(args: argparse.Namespace) -> int:
         from skidway.schemas.dump.topic import write_topic
 
         servers = bootstrap_server(args)
-        with Client(servers) as client:
+        with connection(args).client() as client:
             write_topic(servers, client, records, args.topic)
         where = f"topic {args.topic}"
     else:
@@ -156,7 +156,7 @@ def _records(args: argparse.Namespace) -> Iterable[Record]:
     if args.topic is not None:
         from skidway.schemas.dump.topic import read_topic
 
-        with Client(bootstrap_server(args)) as client:
+        with connection(args).client() as client:
             return list(read_topic(client, args.topic))
     with ExitStack() as stack:
         try:

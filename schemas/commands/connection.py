@@ -4,24 +4,29 @@ in the same way for all verbs."""
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from skidway import settings
 from skidway.cli import profile
 from skidway.cli.options import add_json_option
-from skidway.schemas.client import RegistryAdministration, RegistrySecuritySettings
+from skidway.schemas.client import (
+    RegistryAdministration,
+    RegistryClientSettings,
+    RegistryConnection,
+)
+from skidway.schemas.client.urls import SETTING
 from skidway.schemas.consuming.asking import security_of
 from skidway.settings import setting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionSettings(RegistrySecuritySettings):
+class ConnectionSettings(RegistryClientSettings):
     """The settings that the verbs of `skidway schemas` read: the registry's URL and credentials."""
 
-    url: str = setting(
-        "schema.registry.url",
+    schema_registry_url: str = setting(
+        SETTING,
         "http://127.0.0.1:8081",
         help="One or several registries, comma-separated: http://host:port.",
     )
@@ -58,6 +63,7 @@ def connect(args: argparse.Namespace) -> RegistryAdministration:
     known = profile.read() if args.config is None else profile.Profile()
     if known.schema_registry_url is not None:
         url = args.registry or known.schema_registry_url
-        return RegistryAdministration(url, security=security_of(known))
+        return RegistryConnection(url, security_of(known)).administration()
     found = settings.load(ConnectionSettings, args.config, program="schemas")
-    return RegistryAdministration(args.registry or found.url, security=found.registry_security)
+    registry = found.registry
+    return replace(registry, urls=args.registry or registry.urls).administration()

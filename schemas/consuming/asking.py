@@ -8,7 +8,7 @@ from typing import Final
 
 from skidway.cli import profile
 from skidway.cli.profile import Profile
-from skidway.schemas.client import RegistryClient, Security
+from skidway.schemas.client import RegistryClient, RegistryConnection, Security, no_pause
 
 REGISTRY: Final = "http://127.0.0.1:8081"
 TIMEOUT_S: Final = 5.0
@@ -29,12 +29,8 @@ def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
     ConfigurationRefused."""
     known = profile.read()
     named = args.registry or known.schema_registry_url
-    client = RegistryClient(
-        named or REGISTRY,
-        timeout_s=TIMEOUT_S,
-        security=security_of(known),
-        pause=lambda _seconds: None,
-    )
+    connection = RegistryConnection(named or REGISTRY, security_of(known))
+    client = connection.client(timeout_s=TIMEOUT_S, pause=no_pause)
     return client, named is not None
 
 

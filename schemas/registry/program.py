@@ -12,7 +12,6 @@ from prometheus_client.registry import Collector
 
 from skidway import log, systemd
 from skidway.clock import SystemClock
-from skidway.coordination import Coordinator
 from skidway.http import server
 from skidway.http.hosts import AllowedHosts
 from skidway.insecure_listeners import tell
@@ -37,7 +36,7 @@ def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
         sockets: dict[bool, list[socket.socket]] = {False: [], True: []}
         for each in settings.addresses:
             sockets[each.is_tls].append(stack.enter_context(each.open()))
-        coordinator = stack.enter_context(Coordinator(settings.zookeeper_connect))
+        coordinator = stack.enter_context(settings.zookeeper.open())
         store = Store(ZookeeperLog(coordinator), SystemClock(), Level(settings.level))
         store.start()
         stack.callback(store.close)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from skidway.coordination import check_connect
 from skidway.errors import ConfigurationRefused
 from skidway.http.hosts import allowed_hosts_setting
 from skidway.http.listeners import ClientCertificates, Listener, TlsFiles
@@ -15,6 +14,7 @@ from skidway.insecure_listeners import insecure_listeners_setting, reachable, re
 from skidway.schemas.registry.passwords import Users
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
+from skidway.zookeeper_settings import ZooKeeperSettings
 
 LevelName = Literal[
     "NONE",
@@ -28,7 +28,7 @@ LevelName = Literal[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrySettings:
+class RegistrySettings(ZooKeeperSettings):
     """The registry's settings. `check` reads the files that the settings name."""
 
     listeners: list[str] = setting(
@@ -38,11 +38,6 @@ class RegistrySettings:
         "like; 0.0.0.0 is every address.",
     )
     insecure_listeners: bool = insecure_listeners_setting()
-    zookeeper_connect: str = setting(
-        "zookeeper.connect",
-        "127.0.0.1:2181",
-        help="ZooKeeper, without chroot: one registry serves every cluster of the company.",
-    )
     level: LevelName = setting(
         "schema.compatibility.level",
         "BACKWARD",
@@ -125,7 +120,7 @@ class RegistrySettings:
         used."""
         if not self.listeners:
             raise ConfigurationRefused("listeners: at least one is needed.")
-        check_connect(self.zookeeper_connect)
+        _ = self.zookeeper
         host_and_port(self.metrics_listener, key="metrics.listener")
         if self.authentication == "BASIC":
             self._check_passwords_are_encrypted()

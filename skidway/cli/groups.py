@@ -20,7 +20,7 @@ from skidway.cli.topics import connect
 from skidway.clock import SystemClock
 from skidway.consumer.administration import Groups
 from skidway.consumer.tree import zookeeper_of
-from skidway.coordination import Coordinator
+from skidway.coordination import ZooKeeperConnection
 from skidway.kafka.client import EARLIEST, LATEST
 from skidway.kafka.types import TopicPartition
 
@@ -78,7 +78,7 @@ def _verb(verbs: Any, name: str, run: Any, words: str) -> argparse.ArgumentParse
 def _groups(args: argparse.Namespace) -> Iterator[Groups]:
     with connect(args) as client:
         where = zookeeper(args) or zookeeper_of(client)
-        with Coordinator(where) as coordinator:
+        with ZooKeeperConnection(where).open() as coordinator:
             yield Groups(coordinator, client)
 
 

@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from skidway.cli.options import add_bootstrap_option, add_json_option, bootstrap_server
+from skidway.cli.connection import connection
+from skidway.cli.options import add_bootstrap_option, add_json_option
 from skidway.cli.output import print_json, print_rows, table
 from skidway.cli.plan import add_plan_options, agreed
 from skidway.errors import UsageError
@@ -30,8 +31,6 @@ from skidway.kafka.errors import (
 from skidway.kafka.protocol.describe_configs import ConfigSource
 from skidway.kafka.types import TopicPartition
 
-REQUEST_TIMEOUT_MS = 10_000
-REFUSED_TIMEOUT_MS = 1_000
 CONFIGS_SHOWN = ("retention.", "segment.", "max.message.bytes", "message.timestamp.", "mirror.")
 """`describe` prints the settings whose names begin with one of these texts, and the settings that
 are set for the topic itself. With --all or --json, it prints all settings."""
@@ -285,11 +284,7 @@ def _show(documents: list[dict[str, Any]], args: argparse.Namespace) -> None:
 
 def connect(args: argparse.Namespace) -> Client:
     """Returns a client for one command, with short timeouts, because a person is waiting."""
-    return Client(
-        bootstrap_server(args),
-        request_timeout_ms=REQUEST_TIMEOUT_MS,
-        refused_timeout_ms=REFUSED_TIMEOUT_MS,
-    )
+    return connection(args).client()
 
 
 def existing(client: Client, names: list[str]) -> list[TopicMetadata]:

@@ -18,10 +18,11 @@ from skidway.consumer.settings import ConsumerOptions, ConsumerSettings
 from skidway.consumer.share import Subscription
 from skidway.consumer.stream import Stream
 from skidway.consumer.tree import zookeeper_of
-from skidway.coordination import Coordinator
+from skidway.coordination import ZooKeeperConnection
 from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import parse_bootstrap
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.types import TopicPartition
 from skidway.own_process import OwnProcess
 
@@ -66,7 +67,7 @@ class Consumer:
         self._streams: list[Stream] = []
         timeout_s = self._settings.session_timeout_ms / 1000
         self._registration = Registration(
-            Coordinator(zookeeper_connect or self._ask_zookeeper(), session_timeout_s=timeout_s),
+            ZooKeeperConnection(zookeeper_connect or self._ask_zookeeper(), timeout_s).open(),
             group_id,
             session_timeout_s=timeout_s,
             clock=self._clock,
@@ -174,12 +175,8 @@ class Consumer:
 
     def _client(self) -> Client:
         settings = self._settings
-        return Client(
-            self._bootstrap,
-            client_id=settings.client_id,
-            request_timeout_ms=settings.request_timeout_ms,
-            clock=self._clock,
-        )
+        kafka = KafkaConnection(self._bootstrap, settings.client_id, settings.request_timeout_ms)
+        return kafka.client(clock=self._clock)
 
     @property
     def _stream(self) -> Stream:

@@ -30,7 +30,8 @@ from skidway.database_reader import open_to_read
 from skidway.demo import writer
 from skidway.demo.programs import Programs
 from skidway.demo.site import DATACENTER, OFFLINE, Site
-from skidway.kafka.client import LATEST, Client
+from skidway.kafka.client import LATEST
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.types import TopicPartition
 
 READ_BYTES = 1 << 20
@@ -100,7 +101,7 @@ def _position(row: Mapping[str, Any]) -> int:
 def record_count(address: str, topics: Sequence[str]) -> int:
     """Returns the sum of the high watermarks of these topics, as far as they exist. Raises
     Unreachable or KafkaError if the broker does not answer."""
-    with Client(address, request_timeout_ms=ASK_TIMEOUT_MS) as client:
+    with KafkaConnection(address).within(ASK_TIMEOUT_MS).client() as client:
         found = client.metadata(topics).topics
         partitions = {
             TopicPartition(name, partition.index): LATEST

@@ -22,6 +22,7 @@ from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.signing.keys import master_keys_in, new_master_key, text_of
 from skidway.files import make_directory, write_atomically
 from skidway.host_name import host_name
+from skidway.kafka.types import PLAINTEXT
 from skidway.settings.document import yaml_text
 
 DATACENTER, OFFLINE = "dc1", "offline"
@@ -158,7 +159,7 @@ class Site:
         name = f"broker-{cluster}"
         return {
             "cluster.name": cluster,
-            "listeners": f"PLAINTEXT://{self.address(name)}",
+            "listeners": f"{PLAINTEXT}://{self.address(name)}",
             "log.dirs": str(self.data(name)),
             "zookeeper.connect": f"{self.address('zookeeper')}/{cluster}",
             "metrics.listener": self.address(f"{name}.metrics"),

@@ -1,8 +1,11 @@
-"""The type by which many modules name a partition."""
+"""The type by which many modules name a partition, and the security protocols."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+PLAINTEXT: Final = "PLAINTEXT"
+"""The security protocol of a listener without TLS and without SASL."""
 
 
 class TopicPartition(NamedTuple):

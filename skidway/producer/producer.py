@@ -14,6 +14,7 @@ from skidway.clock import Clock, SystemClock
 from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka import client as core
 from skidway.kafka.client.cluster import parse_bootstrap
+from skidway.kafka.connection import KafkaConnection
 from skidway.own_process import OwnProcess
 from skidway.producer.accumulator import Messages
 from skidway.producer.buffer import Buffer
@@ -191,12 +192,9 @@ class Producer:
 
     def _client(self, *, asked_within_ms: int | None = None) -> core.Client:
         timeout_ms = self._settings.request_timeout_ms
-        return core.Client(
-            self._bootstrap,
-            client_id=self._settings.client_id,
-            request_timeout_ms=min(timeout_ms, asked_within_ms or timeout_ms),
-            clock=self._clock,
-        )
+        timeout_ms = min(timeout_ms, asked_within_ms or timeout_ms)
+        kafka = KafkaConnection(self._bootstrap, self._settings.client_id, timeout_ms)
+        return kafka.client(clock=self._clock)
 
     def _connect(self) -> tuple[core.Client, Outgoing]:
         """Opens the client, and returns it with its `Outgoing`. The sender's thread calls this

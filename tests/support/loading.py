@@ -14,6 +14,7 @@ import pyarrow as pa
 from skidway.audit.counts.marks import FileKey
 from skidway.kafka.batch import EncodedBatch, seal, stamp
 from skidway.kafka.columns import Origins, encode
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.source import Source
 from skidway.loader.planning.plan import Slice
 from skidway.loader.reading.decoder import Decoder
@@ -31,7 +32,7 @@ from skidway.loader.state.manifest import (
     SchemaChoice,
 )
 from skidway.loader.store import DEFAULT_MODES, Store
-from skidway.schemas.client import RegistryRefused, Security
+from skidway.schemas.client import RegistryConnection, RegistryRefused
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
 
@@ -156,9 +157,8 @@ def job(**changes: Any) -> Job:
         "uuid": "a" * 32,
         "output": "memory:",
         "modes": DEFAULT_MODES,
-        "bootstrap_servers": "",
-        "registry_url": "",
-        "registry_security": Security(),
+        "kafka": KafkaConnection(""),
+        "registry": RegistryConnection(""),
         "reader": SCHEMA,
         "bucket_ms": 60_000,
         "compression": "zstd",

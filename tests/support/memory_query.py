@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.audit.topic.messages import Announcement, encode
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.source import Source
 from skidway.loader.datasource.announcements import announcements_of
 from skidway.loader.datasource.source import SkidwaySource
@@ -110,7 +111,7 @@ def queries() -> Iterator[Queried]:
     """During the `with` block, all queries use the yielded cluster and a registry in memory."""
     made = Queried()
 
-    def client(*_address: str, **_settings: Any) -> _Client:
+    def client(_connection: KafkaConnection, **_settings: Any) -> _Client:
         return _Client(made.cluster, ManualClock())
 
     def fetcher(*_client: Any, **_settings: Any) -> MemoryFetcher:
@@ -118,8 +119,7 @@ def queries() -> Iterator[Queried]:
 
     announcements_of.cache_clear()
     with ExitStack() as stack:
-        for module in ("batch_reader", "stream_reader", "source", "range_read"):
-            stack.enter_context(patch(f"{HERE}.{module}.Client", client))
+        stack.enter_context(patch.object(KafkaConnection, "client", client))
         stack.enter_context(patch("skidway.loader.reading.batches.Fetcher", fetcher))
         stack.enter_context(patch(f"{HERE}.announcements.Fetcher", fetcher))
         for module in ("schemas", "range_read"):

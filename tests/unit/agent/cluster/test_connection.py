@@ -36,6 +36,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.schemas.client import (
     Registered,
     RegistryClient,
+    RegistryConnection,
     RegistryRefused,
     RegistryUnreachable,
 )
@@ -221,7 +222,7 @@ def start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Start:
     starting agent does, and returns what it found. All its starts have one state."""
 
     def run(site: Site, shutdown: Shutdown | None = None) -> program.Found | None:
-        monkeypatch.setattr(program, "RegistryClient", lambda *_, **__: site.registry)
+        monkeypatch.setattr(RegistryConnection, "client", lambda *_, **__: site.registry)
         monkeypatch.setattr(program, "Producer", lambda client: Patient(client))
         monkeypatch.setattr(program, "Fetcher", lambda client: MemoryFetcher(client.cluster))
         monkeypatch.setattr(connection, "cluster_of", lambda *_: (CLUSTER, False))

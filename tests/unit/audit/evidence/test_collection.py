@@ -31,6 +31,7 @@ from skidway.errors import Unreachable
 from skidway.kafka import columns
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import Fetched
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
 from skidway.kafka.types import TopicPartition
 from skidway.service import Shutdown
@@ -196,7 +197,7 @@ def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
 
     poll = MemoryFetcher.poll
     monkeypatch.setattr(MemoryFetcher, "poll", out_of_range_once)
-    monkeypatch.setattr(collector, "Client", client)
+    monkeypatch.setattr(KafkaConnection, "client", client)
     monkeypatch.setattr(collector, "Fetcher", lambda _: MemoryFetcher(cluster))
     settings = AuditSettings(bootstrap_servers="a:1", store_dir=tmp_path)
     loop = collector._Loop(settings, collector._Expected(settings, clock), ledger, clock)

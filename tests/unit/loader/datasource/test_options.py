@@ -25,7 +25,7 @@ def test_defaults_are_those_of_sparks_kafka_source() -> None:
     """As in Spark's Kafka source, a query without further options fails on lost data, and has no
     bounds and no extra columns."""
     found = of()
-    assert (found.bootstrap_servers, found.topics, found.pattern) == ("b:1", ("logs",), None)
+    assert (found.kafka.bootstrap_servers, found.topics, found.pattern) == ("b:1", ("logs",), None)
     assert (found.starting, found.ending, found.since_ms, found.until_ms) == (None,) * 4
     assert found.fail_on_data_loss
     assert (found.with_headers, found.with_places, found.skip_undecodable) == (False,) * 3
@@ -89,7 +89,7 @@ def test_the_registry_may_ask_for_credentials() -> None:
         schema__registry__basic__auth__user__info="me:secret",
         schema__registry__ssl__ca__location="/ca.pem",
     )
-    assert found.registry_security == Security("me:secret", Path("/ca.pem"), None, None)
+    assert found.registry.security == Security("me:secret", Path("/ca.pem"), None, None)
 
 
 def test_every_option_is_explained() -> None:

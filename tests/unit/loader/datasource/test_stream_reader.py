@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from skidway.errors import SkidwayError
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.types import TopicPartition
-from skidway.loader.datasource import stream_reader
 from skidway.loader.datasource.losses import DataLost
 from support.loading import START_MS, Record
 from support.memory_kafka import MemoryLog
@@ -209,7 +209,7 @@ def test_a_commit_changes_nothing(queried: Queried) -> None:
     committed."""
     queried.send(record(0))
     reader, connections = stream(queried), []
-    connect = stream_reader.Client
+    connect = KafkaConnection.client
 
     def client(*given: Any, **settings: Any) -> MagicMock:
         made = MagicMock(wraps=connect(*given, **settings))
@@ -217,7 +217,7 @@ def test_a_commit_changes_nothing(queried: Queried) -> None:
         connections.append(made)
         return made
 
-    with patch.object(stream_reader, "Client", client):
+    with patch.object(KafkaConnection, "client", client):
         start = reader.initialOffset()
         end = reader.latestOffset(start, ReadAllAvailable())
         reader.partitions(start, end)
