@@ -24,6 +24,7 @@ from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
 from skidway.http.hosts import allowed_hosts_setting
+from skidway.kafka.codecs import BY_NAME, ZSTD
 from skidway.kafka.settings import KafkaSettings
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistryClientSettings
@@ -681,8 +682,11 @@ class AgentSettings(RegistryClientSettings, KafkaSettings):
         at_least=0,
         at_most=1000,
     )
-    compression_type: Literal["none", "gzip", "snappy", "lz4", "zstd"] = setting(
-        "compression.type", "zstd", help="How batches are compressed."
+    compression_type: str = setting(
+        "compression.type",
+        ZSTD.name,
+        help="How batches are compressed.",
+        choices=tuple(BY_NAME),
     )
     buffer_memory: int = setting(
         "buffer.memory",

@@ -45,7 +45,7 @@ from skidway.audit.topic.messages import (
 from skidway.audit.topic.seal_columns import SealColumns
 from skidway.audit.topic.source_names import names_of
 from skidway.kafka.batch import EncodedBatch, seal
-from skidway.kafka.compression import Codec, compress
+from skidway.kafka.codecs import NONE, ZSTD
 from skidway.kafka.source import Source
 from skidway.settings.document import documented
 
@@ -315,9 +315,9 @@ def batch_of(value: bytes, time_ms: int, signature: bytes) -> bytes:
     header = b"\2" + _varint(len(HEADER)) + HEADER + _varint(len(signature)) + signature
     record = b"\0\0\0\1" + _varint(len(value)) + value + header
     records = _varint(len(record)) + record
-    packed = compress(Codec.ZSTD, records)
-    codec, body = (Codec.ZSTD, packed) if len(packed) < len(records) else (Codec.NONE, records)
-    return seal(EncodedBatch(body, codec, 1, time_ms, time_ms, len(records)))
+    packed = ZSTD.compress(records)
+    codec, body = (ZSTD, packed) if len(packed) < len(records) else (NONE, records)
+    return seal(EncodedBatch(body, codec.number, 1, time_ms, time_ms, len(records)))
 
 
 def _varint(number: int) -> bytes:

@@ -26,8 +26,8 @@ from bench.agent import registry
 from bench.machine import Family
 from bench.sites import ApacheKafka, ZooKeeper, free_port, running
 from skidway.kafka import columns
-from skidway.kafka.batch import Codec as Compression
 from skidway.kafka.client import Client, NewTopic, Producer
+from skidway.kafka.codecs import ZSTD
 from skidway.kafka.columns import Origins
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.client import RegistryClient
@@ -104,7 +104,7 @@ class Topic:
                 values = add_prefix(self._schema_id, codec.encode(rows))
                 while not producer.has_room:
                     producer.poll(100)
-                batch = columns.encode(values, stamps, origins=origins, codec=Compression.ZSTD)
+                batch = columns.encode(values, stamps, origins=origins, codec=ZSTD)
                 producer.send(TopicPartition(self.name, partition), batch, None)
                 producer.poll(0)
             _flush(producer)

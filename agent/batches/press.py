@@ -51,7 +51,7 @@ from skidway.agent.values.intents import Reading
 from skidway.agent.values.tracked import ReadingOutcome
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
-from skidway.kafka import compression, partitioning
+from skidway.kafka import codecs, partitioning
 from skidway.kafka.batch import HEADER_BYTES, EncodedBatch
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX, Pieces, cuts, encode
 from skidway.kafka.source import Source
@@ -140,7 +140,7 @@ class Press:
     together, and SchemaUnsupported if records of the schema cannot be encoded.
     """
 
-    def __init__(self, recipe: Recipe, codec: compression.Codec = compression.Codec.ZSTD) -> None:
+    def __init__(self, recipe: Recipe, codec: codecs.Codec = codecs.ZSTD) -> None:
         self.recipe = recipe
         self._compression = codec
         self._codec = Codec(recipe.schema.text)

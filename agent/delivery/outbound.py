@@ -27,6 +27,7 @@ from skidway.audit.counts.counts import Counts
 from skidway.audit.topic.messages import Certainty
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.kafka import codecs
 from skidway.kafka.batch import EncodedBatch, seal
 from skidway.kafka.client import BufferFull, Delivery, Drained
 from skidway.kafka.columns import Origins, decode, encode
@@ -276,7 +277,7 @@ def _halves(parcel: Parcel) -> list[Parcel]:
             rows.timestamps[part],
             origins=mine,
             keys=None if keys is None else keys[part],
-            codec=parcel.encoded.codec,
+            codec=codecs.BY_NUMBER[parcel.encoded.codec],
         )
         flights = tuple(flight for flight in parcel.flights if _has(mine, flight))
         halves.append(replace(parcel, encoded=encoded, flights=flights))

@@ -27,8 +27,8 @@ from skidway.agent.values.intents import Intent, Reading
 from skidway.agent.values.tracked import ReadingOutcome
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.batch import seal
+from skidway.kafka.codecs import Codec
 from skidway.kafka.columns import decode_headers, unpack
-from skidway.kafka.compression import Codec
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
 

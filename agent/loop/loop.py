@@ -46,7 +46,7 @@ from skidway.agent.values.identity import FINGERPRINT_BYTES
 from skidway.agent.values.tracked import FileState
 from skidway.dataclass import dataclass
 from skidway.kafka.client import Delivery
-from skidway.kafka.compression import Codec
+from skidway.kafka.codecs import BY_NAME
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
@@ -179,7 +179,7 @@ class Loop:
         self.tracker.take_sources([each.tailed() for each in destinations])
         self._accounts.take_settings(settings)
         self._handles.take_limit(settings.max_open_files)
-        self._presses.take_codec(Codec[settings.compression_type.upper()])
+        self._presses.take_codec(BY_NAME[settings.compression_type])
         self.rejections.share_max = settings.rejected_share_max
         self.fieldless.forget()
         self.reader.take_intervals(

@@ -40,7 +40,7 @@ from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.topic.messages import Bounds, Sender, Tier
 from skidway.clock import Clock
 from skidway.dataclass import dataclass
-from skidway.kafka.compression import Codec
+from skidway.kafka.codecs import BY_NAME
 from skidway.kafka.types import TopicPartition
 
 
@@ -213,7 +213,7 @@ class _Maker:
     def _presses(self, rejections: Rejections, fieldless: Fieldless) -> Presses:
         return Presses(
             self._state.agent,
-            Codec[self._settings.compression_type.upper()],
+            BY_NAME[self._settings.compression_type],
             self._settings.audit_bucket_ms,
             self._topics,
             self._recipes,

@@ -20,6 +20,7 @@ from skidway.broker.log.dump import DumpedBatch, DumpedRecord, NoBatch
 from skidway.cli.options import add_json_option
 from skidway.errors import SkidwayError
 from skidway.kafka.batch import CorruptBatch
+from skidway.kafka.codecs import codec_of
 
 SHOWN_BYTES_MAX: Final = 200
 _HEAD: Final = (
@@ -185,7 +186,7 @@ def _short(data: bytes | None) -> str:
 
 def _codec(batch: DumpedBatch) -> str:
     try:
-        return batch.header.codec.name.lower()
+        return codec_of(batch.header).name
     except CorruptBatch:
         return "?"
 

@@ -17,7 +17,7 @@ from skidway.broker.log.files import OpenFile
 from skidway.broker.log.timestamps import RECORDS_BYTES_MAX
 from skidway.errors import UsageError
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
-from skidway.kafka.compression import decompress
+from skidway.kafka.codecs import codec_of
 from skidway.kafka.errors import ProtocolError
 from skidway.kafka.protocol.primitives import MessageReader
 
@@ -104,7 +104,7 @@ def records(batch: DumpedBatch) -> list[DumpedRecord]:
     size = header.size_bytes - HEADER_BYTES
     body = os.pread(file.descriptor, size, batch.position + HEADER_BYTES)
     try:
-        data = decompress(header.codec, body, RECORDS_BYTES_MAX)
+        data = codec_of(header).decompress(body, RECORDS_BYTES_MAX)
         reader = MessageReader(memoryview(data))
         return [_record(reader, header) for _ in range(header.count)]
     except ProtocolError as error:

@@ -24,7 +24,7 @@ from skidway.broker.log.partition_log import PartitionLog
 from skidway.broker.log.scan import InvalidBatch, Window
 from skidway.broker.log.segment import LogPosition, Segment
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
-from skidway.kafka.compression import decompress
+from skidway.kafka.codecs import codec_of
 from skidway.kafka.errors import ProtocolError
 from skidway.kafka.protocol.primitives import MessageReader
 
@@ -169,7 +169,7 @@ def _itself(header: BatchHeader, log_start_offset: int) -> TimestampOffset:
 
 
 def _decoded(body: bytes, header: BatchHeader) -> Iterator[TimestampOffset]:
-    reader = MessageReader(memoryview(decompress(header.codec, body, RECORDS_BYTES_MAX)))
+    reader = MessageReader(memoryview(codec_of(header).decompress(body, RECORDS_BYTES_MAX)))
     for _ in range(header.count):
         length = reader.varint()
         start = reader.at

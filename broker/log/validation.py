@@ -23,13 +23,12 @@ from skidway.kafka.batch import (
     MAGIC,
     TRANSACTIONAL,
     BatchHeader,
-    Codec,
     CorruptBatch,
     read_header,
     unpack_header,
 )
+from skidway.kafka.codecs import BY_NUMBER, ZSTD
 
-ZSTD_SINCE_PRODUCE: Final = 7
 NO_TIMESTAMP: Final = -1
 _MAGIC_POSITION = 16
 
@@ -69,7 +68,7 @@ class TimestampRefused(BatchRefused):
 
 
 def validate(
-    batch: memoryview, *, message_bytes_max: int, produce_version: int = ZSTD_SINCE_PRODUCE
+    batch: memoryview, *, message_bytes_max: int, produce_version: int = ZSTD.since_produce
 ) -> BatchHeader:
     """Returns the batch's header. Raises BatchRefused if `batch` is not exactly one batch that may
     be appended.
@@ -99,8 +98,8 @@ def validate(
         or base_offset
         or count < 1
         or count != delta + 1
-        or not 0 <= attributes <= Codec.ZSTD
-        or (attributes == Codec.ZSTD and produce_version < ZSTD_SINCE_PRODUCE)
+        or (codec := BY_NUMBER.get(attributes)) is None
+        or produce_version < codec.since_produce
         or (producer_id >= 0 and (epoch < 0 or sequence < 0))
     ):
         raise _refusal(batch, _header(batch), message_bytes_max, produce_version)
@@ -167,11 +166,13 @@ def _refusal(
 
 
 def _refused_attributes(attributes: int, produce_version: int) -> BatchRefused:
-    codec = attributes & CODEC_MASK
-    if codec > Codec.ZSTD:
-        return BatchInvalid(f"unknown compression codec {codec}")
-    if codec == Codec.ZSTD and produce_version < ZSTD_SINCE_PRODUCE:
-        return UnsupportedCompression(f"zstd needs Produce version {ZSTD_SINCE_PRODUCE} or newer")
+    codec = BY_NUMBER.get(attributes & CODEC_MASK)
+    if codec is None:
+        return BatchInvalid(f"unknown compression codec {attributes & CODEC_MASK}")
+    if produce_version < codec.since_produce:
+        return UnsupportedCompression(
+            f"{codec.name} needs Produce version {codec.since_produce} or newer"
+        )
     if attributes & CONTROL:
         return BatchInvalid("control batches are not for producers")
     if attributes & TRANSACTIONAL:

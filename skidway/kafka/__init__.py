@@ -7,7 +7,7 @@ Reading order, low to high:
     host_names      which hosts and ports a broker may have
     batch           makes, stamps and checks the 61-byte header of a record batch; reads no records
     origin          the record header that says which bytes of which file a record came from
-    compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers
+    codecs/         compress, and decompress within bounds
     columns         turns a batch's records into Arrow and NumPy columns, and back; uses the modules
                     record_layout, record_encoding, batch_unpacking, zstd_frames, run_unpacking,
                     record_bounds, record_headers, record_decoding
@@ -21,7 +21,7 @@ Reading order, low to high:
 
 Brokers and mirrors store batches and pass them on without looking at the records. Of the modules
 that handle batches, mirrors use only `batch`. Brokers use `batch`, and, to find the offset for a
-time and to dump a log, `compression`. So mirrors and brokers need neither NumPy nor Arrow. Programs
+time and to dump a log, `codecs`. So mirrors and brokers need neither NumPy nor Arrow. Programs
 that make or read records (agent, loader, audit) handle whole batches as columns. None of these
 programs makes an object for each record. The client sends and receives batches without looking at
 the records, so it does not import `columns` either.

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from enum import IntEnum
 from typing import NamedTuple
 
 import google_crc32c
@@ -74,16 +73,6 @@ assert _BEFORE_CRC.size == CRC_START
 assert CRC_START + _COVERED.size == HEADER_BYTES
 
 
-class Codec(IntEnum):
-    """Compression codecs, with Kafka's numbers."""
-
-    NONE = 0
-    GZIP = 1
-    SNAPPY = 2
-    LZ4 = 3
-    ZSTD = 4
-
-
 class CorruptBatch(SkidwayError):
     """A record batch whose bytes are inconsistent: the CRC, a length, a count or the framing is
     wrong."""
@@ -117,15 +106,6 @@ class BatchHeader(NamedTuple):
         record).
         """
         return self.base_offset + self.last_offset_delta
-
-    @property
-    def codec(self) -> Codec:
-        """Compression of the records. Raises CorruptBatch for a codec number that Kafka does not
-        define."""
-        number = self.attributes & CODEC_MASK
-        if number > Codec.ZSTD:
-            raise CorruptBatch(f"unknown compression codec {number}")
-        return Codec(number)
 
     @property
     def has_log_append_time(self) -> bool:
@@ -275,12 +255,12 @@ def next_sequence(sequence: int, count: int) -> int:
 class EncodedBatch:
     """Encoded and compressed records that have no producer id and sequence yet.
 
-    `body` is everything after the header. `count` is the number of records, at least one.
-    Timestamps are in ms.
+    `body` is everything after the header. `codec` is the number of the codec. `count` is the number
+    of records, at least one. Timestamps are in ms.
     """
 
     body: bytes
-    codec: Codec
+    codec: int
     count: int
     base_timestamp: int
     max_timestamp: int

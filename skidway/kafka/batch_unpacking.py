@@ -15,7 +15,7 @@ from skidway.kafka.batch import (
     check,
     read_header,
 )
-from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, decompress
+from skidway.kafka.codecs import DECOMPRESSED_BYTES_MAX, codec_of
 from skidway.kafka.record_layout import ARROW_BYTES_MAX, RECORD_BYTES_MIN, Bools, Int64s
 
 
@@ -101,7 +101,7 @@ def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | by
     packed = memoryview(raw)[HEADER_BYTES:]
     if header.count == 0 and len(packed) == 0:  # compaction may leave only the header
         return b""
-    payload = decompress(header.codec, packed, limit_bytes)
+    payload = codec_of(header).decompress(packed, limit_bytes)
     if header.count > len(payload) // RECORD_BYTES_MIN:
         raise CorruptBatch(f"{header.count} records in {len(payload)} bytes")
     return bytes(payload) if isinstance(payload, memoryview) else payload

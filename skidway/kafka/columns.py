@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from skidway.dataclass import dataclass
 from skidway.kafka import origin
-from skidway.kafka.batch import HEADER_BYTES, Codec, CorruptBatch, EncodedBatch, Readable
+from skidway.kafka.batch import HEADER_BYTES, CorruptBatch, EncodedBatch, Readable
 from skidway.kafka.batch_unpacking import UnpackedBatch, UnpackedRun, joined, unpack
-from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, compress
+from skidway.kafka.codecs import DECOMPRESSED_BYTES_MAX, NONE, ZSTD, Codec
 from skidway.kafka.origin import ORIGIN_BYTES, Origin
 from skidway.kafka.record_decoding import Parsed, cut, origins_of, parse
 from skidway.kafka.record_encoding import check_columns, records_of
@@ -114,7 +114,7 @@ def encode(
     origins: Origins | None = None,
     header: OneHeader | None = None,
     keys: pa.BinaryArray | None = None,
-    codec: Codec = Codec.ZSTD,
+    codec: Codec = ZSTD,
 ) -> EncodedBatch:
     """Encodes all rows as one batch. Keys may be null. If `values` is an Arrow array, values may be
     null, too. Records have either origins or one other header. Encoding the same rows again
@@ -129,10 +129,10 @@ def encode(
     check_columns(values, timestamps, headers, keys)
     base = int(timestamps[0])
     records = records_of(values, timestamps - timestamps[0], headers, keys)
-    body = compress(codec, records)
-    if len(body) >= len(records) and codec is not Codec.NONE:
-        codec, body = Codec.NONE, bytes(records)
-    return EncodedBatch(body, codec, count, base, int(timestamps.max()), len(records))
+    body = codec.compress(records)
+    if len(body) >= len(records) and codec is not NONE:
+        codec, body = NONE, bytes(records)
+    return EncodedBatch(body, codec.number, count, base, int(timestamps.max()), len(records))
 
 
 def decode(

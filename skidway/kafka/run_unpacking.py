@@ -20,7 +20,7 @@ import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
-from skidway.kafka import zstd_frames
+from skidway.kafka import codecs, zstd_frames
 from skidway.kafka.batch import (
     CODEC_MASK,
     CONTROL,
@@ -30,11 +30,10 @@ from skidway.kafka.batch import (
     LENGTH_END,
     LOG_APPEND_TIME,
     MAGIC,
-    Codec,
     CorruptBatch,
 )
 from skidway.kafka.batch_unpacking import UnpackedRun
-from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX, decompress
+from skidway.kafka.codecs import DECOMPRESSED_BYTES_MAX, NONE, ZSTD, Codec
 from skidway.kafka.record_layout import RECORD_BYTES_MIN, Bools, Int64s
 
 Headers = npt.NDArray[Any]
@@ -170,7 +169,7 @@ def _sound_headers(headers: Headers, packed_sizes: Int64s) -> Bools:
     )
     sound &= (delta >= 0) & (delta < COUNT_MAX) & (count >= 0) & (count <= delta + 1)
     sound &= (base >= 0) & (base <= np.iinfo(np.int64).max - delta)
-    sound &= (attributes & CODEC_MASK) <= Codec.ZSTD
+    sound &= np.isin(attributes & CODEC_MASK, list(codecs.BY_NUMBER))
     sound &= (count > 0) | (packed_sizes == 0) | (attributes & CONTROL != 0)
     return sound
 
@@ -212,20 +211,20 @@ def _decompress_all(
     """Decompresses batches, from the first one on, until their records together have at least
     `limit_bytes` bytes. Stops before the first batch that is damaged. Returns the records, and the
     size of each batch's records."""
-    codecs = bodies.headers["attributes"] & CODEC_MASK
+    numbers = bodies.headers["attributes"] & CODEC_MASK
     ends = np.cumsum(bodies.sizes)
-    known = _known_sizes(bodies, codecs, ends)
-    if (codecs == Codec.NONE).all() and (known >= 0).all():
+    known = _known_sizes(bodies, numbers, ends)
+    if (numbers == NONE.number).all() and (known >= 0).all():
         sizes = _enough(known, limit_bytes, bodies.headers["count"])
         return bodies.packed[: int(sizes.sum())], sizes
-    ways = 2 * codecs + (known >= 0)
+    ways = 2 * numbers + (known >= 0)
     fresh = (np.flatnonzero(ways[1:] != ways[:-1]) + 1).tolist()
     output, found = _Output(space), [np.zeros(0, np.int64)]
     for first, end in itertools.pairwise([0, *fresh, len(ways)]):
         part, start = slice(first, end), int(ends[first - 1]) if first else 0
         packed = bodies.packed[start : int(ends[end - 1])]
         sizes = _enough(known[part], limit_bytes, bodies.headers["count"][part])
-        codec = Codec(int(codecs[first]))
+        codec = codecs.BY_NUMBER[int(numbers[first])]
         if known[first] < 0 or not _decompress_known(
             codec, packed, bodies.sizes[part], sizes, output
         ):
@@ -240,12 +239,12 @@ def _decompress_all(
     return output.payload(), np.concatenate(found)
 
 
-def _known_sizes(bodies: _Bodies, codecs: Int64s, ends: Int64s) -> Int64s:
+def _known_sizes(bodies: _Bodies, numbers: Int64s, ends: Int64s) -> Int64s:
     """Returns for each batch the size of its decompressed records, or -1 if this size is not known
     before the records are decompressed."""
-    plain = (codecs == Codec.NONE) & (bodies.sizes <= DECOMPRESSED_BYTES_MAX)
+    plain = (numbers == NONE.number) & (bodies.sizes <= DECOMPRESSED_BYTES_MAX)
     sizes = np.where(plain, bodies.sizes, -1)
-    zstd = np.flatnonzero(codecs == Codec.ZSTD)
+    zstd = np.flatnonzero(numbers == ZSTD.number)
     if len(zstd):
         starts = ends[zstd] - bodies.sizes[zstd]
         sizes[zstd] = zstd_frames.content_sizes(bodies.packed, starts, ends[zstd])
@@ -268,7 +267,7 @@ def _decompress_known(
     size = int(sizes.sum())
     packed = packed[: int(packed_sizes[: len(sizes)].sum())]
     room = output.room(size)
-    if codec is Codec.NONE:
+    if codec is NONE:
         room[:] = packed
     elif len(sizes) and not zstd_frames.decompress_into(packed, room):
         output.drop(size)
@@ -292,7 +291,7 @@ def _decompress_each(
     at = 0
     for size, count in zip(packed_sizes.tolist(), counts.tolist(), strict=True):
         try:
-            piece = decompress(codec, packed[at : at + size], DECOMPRESSED_BYTES_MAX, scratch)
+            piece = codec.decompress(packed[at : at + size], DECOMPRESSED_BYTES_MAX, scratch)
         except CorruptBatch:
             break
         if count > len(piece) // RECORD_BYTES_MIN:

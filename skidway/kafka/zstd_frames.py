@@ -11,7 +11,7 @@ from __future__ import annotations
 import cramjam
 import numpy as np
 
-from skidway.kafka.compression import DECOMPRESSED_BYTES_MAX
+from skidway.kafka.codecs import DECOMPRESSED_BYTES_MAX
 from skidway.kafka.record_layout import Bools, Bytes, Int64s
 
 _MAGIC = 0xFD2FB528

@@ -14,7 +14,8 @@ from typing import NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from skidway.kafka.batch import Codec, EncodedBatch
+from skidway.kafka.batch import EncodedBatch
+from skidway.kafka.codecs import Codec
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX, encode
 from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending

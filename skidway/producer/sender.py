@@ -11,7 +11,8 @@ from typing import Protocol
 
 from skidway import log
 from skidway.kafka import client as core
-from skidway.kafka.batch import Codec, EncodedBatch
+from skidway.kafka.batch import EncodedBatch
+from skidway.kafka.codecs import Codec
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from skidway.producer.accumulator import PendingBatch

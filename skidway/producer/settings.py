@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal, TypedDict
 
 from skidway.errors import UsageError
-from skidway.kafka.batch import Codec
+from skidway.kafka import codecs
+from skidway.kafka.codecs import Codec
 
-Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Acks = Literal["all", "1", "0", -1, 1, 0]
 _ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
 
@@ -19,7 +19,7 @@ class ProducerOptions(TypedDict, total=False):
     client_id: str
     acks: Acks
     enable_idempotence: bool
-    compression_type: Compression
+    compression_type: str
     batch_size: int
     linger_ms: int
     buffer_memory: int
@@ -50,7 +50,7 @@ class ProducerSettings:
     client_id: str = "skidway"
     acks: Acks = "all"
     enable_idempotence: bool = True
-    compression_type: Compression = "zstd"
+    compression_type: str = "zstd"
     batch_size: int = 900_000
     linger_ms: int = 5
     buffer_memory: int = 32 * 1024 * 1024
@@ -64,8 +64,8 @@ class ProducerSettings:
         """Raises UsageError if a setting is invalid, or contradicts another setting."""
         if str(self.acks) not in _ACKS:
             raise UsageError("acks must be 'all', 1 or 0")
-        if self.compression_type.upper() not in Codec.__members__:
-            raise UsageError("compression_type must be none, gzip, snappy, lz4 or zstd")
+        if self.compression_type not in codecs.BY_NAME:
+            raise UsageError(f"compression_type must be one of {', '.join(codecs.BY_NAME)}")
         if self.enable_idempotence and self.acks_number == 0:
             raise UsageError("acks=0 needs enable_idempotence=False")
         if not 1 <= self.max_in_flight_requests_per_connection <= 5:
@@ -83,4 +83,4 @@ class ProducerSettings:
     @property
     def codec(self) -> Codec:
         """The codec of `compression_type`."""
-        return Codec[self.compression_type.upper()]
+        return codecs.BY_NAME[self.compression_type]

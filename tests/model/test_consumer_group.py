@@ -36,7 +36,7 @@ from skidway.consumer.settings import ConsumerSettings
 from skidway.consumer.share import Subscription
 from skidway.consumer.stream import Stream
 from skidway.kafka import columns, group_nodes
-from skidway.kafka.batch import Codec
+from skidway.kafka.codecs import NONE
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
@@ -221,7 +221,7 @@ class World:
             for index in range(self.random.randint(1, 4))
         ]
         times = np.full(len(values), self.clock.time_ms())
-        log.append(columns.encode(pa.array(values, pa.binary()), times, codec=Codec.NONE))
+        log.append(columns.encode(pa.array(values, pa.binary()), times, codec=NONE))
 
     def come(self) -> None:
         if len(self.members) < MEMBERS_MAX:

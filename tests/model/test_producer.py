@@ -25,12 +25,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from skidway.kafka.batch import BatchHeader, Codec, EncodedBatch, read_header
+from skidway.kafka.batch import BatchHeader, EncodedBatch, read_header
 from skidway.kafka.client import outbox
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.delivery import Delivery, Drained
 from skidway.kafka.client.dispatch import Dispatch, Planned
 from skidway.kafka.client.outbox import Outbox
+from skidway.kafka.codecs import NONE
 from skidway.kafka.protocol.produce import ProduceResult
 from skidway.kafka.types import TopicPartition
 from support.promises import promise
@@ -157,7 +158,7 @@ class World:
         old = self.old_times and self.random.random() < 0.5
         event_ms = self.wall_ms - (3 * HOUR_MS if old else 0)
         body = number.to_bytes(4, "big") + mark
-        return EncodedBatch(body, Codec.NONE, self.random.randint(1, 3), event_ms, event_ms, 5)
+        return EncodedBatch(body, NONE.number, self.random.randint(1, 3), event_ms, event_ms, 5)
 
     def _begin(self) -> None:
         """Starts or restarts the owner of the producer (the simulated agent), which continues from

@@ -9,8 +9,8 @@ from skidway.broker.log.opening import Opening
 from skidway.broker.log.partition_log import Flush, PartitionLog
 from skidway.broker.log.recovery import Recovered, open_log
 from skidway.broker.log.validation import validate
-from skidway.kafka.batch import Codec, EncodedBatch, headers, seal, stamp
-from skidway.kafka.compression import compress
+from skidway.kafka.batch import EncodedBatch, headers, seal, stamp
+from skidway.kafka.codecs import NONE, Codec
 from skidway.kafka.types import TopicPartition
 
 PARTITION = TopicPartition("logs", 0)
@@ -39,7 +39,7 @@ def record(value: bytes, timestamp_delta: int, offset_delta: int) -> bytes:
 def batch(
     *values: bytes,
     timestamps: list[int] | None = None,
-    codec: Codec = Codec.NONE,
+    codec: Codec = NONE,
     producer_id: int = -1,
     epoch: int = -1,
     sequence: int = -1,
@@ -53,7 +53,7 @@ def batch(
         for i, (value, at) in enumerate(zip(values, times, strict=True))
     )
     encoded = EncodedBatch(
-        compress(codec, body), codec, len(values), times[0], max(times), len(body)
+        codec.compress(body), codec.number, len(values), times[0], max(times), len(body)
     )
     return bytearray(seal(encoded, producer_id, epoch, sequence))
 
@@ -62,7 +62,7 @@ def sized(size_bytes: int, count: int = 1) -> bytearray:
     """Returns a batch of exactly `size_bytes` bytes, that is, a header of 61 bytes and then
     meaningless bytes."""
     encoded = EncodedBatch(
-        b"x" * (size_bytes - 61), Codec.NONE, count, NOW_MS, NOW_MS, size_bytes - 61
+        b"x" * (size_bytes - 61), NONE.number, count, NOW_MS, NOW_MS, size_bytes - 61
     )
     return bytearray(seal(encoded))
 
@@ -70,7 +70,7 @@ def sized(size_bytes: int, count: int = 1) -> bytearray:
 def batch_at(offset: int, count: int = 1, *, epoch: int = 0, body: bytes = b"opaque") -> bytes:
     """Returns a batch of `count` records as it lies in a log from `offset` on. `body` is in place
     of the records, which are meaningless."""
-    raw = bytearray(seal(EncodedBatch(body, Codec.NONE, count, 0, 0, len(body))))
+    raw = bytearray(seal(EncodedBatch(body, NONE.number, count, 0, 0, len(body))))
     stamp(raw, 0, offset, epoch)
     return bytes(raw)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from skidway.kafka import gaps
-from skidway.kafka.batch import Codec, EncodedBatch, headers, read_header, seal, stamp
+from skidway.kafka.batch import EncodedBatch, headers, read_header, seal, stamp
 from skidway.kafka.client import LATEST, Client, NewTopic, Producer
+from skidway.kafka.codecs import NONE
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
@@ -26,7 +27,7 @@ def encoded(number: int, count: int = 3, size: int = 100) -> EncodedBatch:
     the bytes of batches and does not read the records."""
     body = f"batch {number:08d} ".encode().ljust(size, b".")
     now_ms = int(time.time() * 1000)
-    return EncodedBatch(body, Codec.NONE, count, now_ms, now_ms, len(body))
+    return EncodedBatch(body, NONE.number, count, now_ms, now_ms, len(body))
 
 
 class Cluster(SkidwayBroker):
@@ -128,7 +129,7 @@ def refill(cluster: Cluster, batches: int, *, topic: str = "logs") -> None:
             path.unlink()
     data = bytearray()
     for number in range(batches):
-        encoded = EncodedBatch(b"other %d" % number, Codec.NONE, 3, 0, 0, 10)
+        encoded = EncodedBatch(b"other %d" % number, NONE.number, 3, 0, 0, 10)
         raw = bytearray(seal(encoded))
         stamp(raw, 0, 3 * number, 0)
         data += raw

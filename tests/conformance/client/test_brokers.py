@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from skidway.kafka import columns
-from skidway.kafka.batch import Codec, EncodedBatch, check, read_header
+from skidway.kafka.batch import EncodedBatch, check, read_header
 from skidway.kafka.client import (
     EARLIEST,
     LATEST,
@@ -26,6 +26,7 @@ from skidway.kafka.client import (
 from skidway.kafka.client.calls import Call, FetchCall, ProduceCall
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.session import Channel
+from skidway.kafka.codecs import BY_NUMBER, NONE, ZSTD, Codec
 from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
 from skidway.kafka.source import sources_of
 from skidway.kafka.types import TopicPartition
@@ -54,7 +55,7 @@ def topic(client: Client) -> str:
     return name
 
 
-def encoded(number: int, count: int = 50, codec: Codec = Codec.ZSTD) -> EncodedBatch:
+def encoded(number: int, count: int = 50, codec: Codec = ZSTD) -> EncodedBatch:
     values = pa.array([b"%d.%d " % (number, i) * 20 for i in range(count)], pa.binary())
     first = np.arange(count, dtype=np.int64) * 10 + number * 1_000
     same = np.full(count, 7, np.int64)
@@ -95,14 +96,14 @@ def read(
     return found
 
 
-@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("codec", list(BY_NUMBER.values()))
 def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -> None:
     """With every codec, the client fetches the values, timestamps and origins that it produced, at
     the acknowledged offsets. An origin says from which bytes of a log file a record was made."""
     tp = TopicPartition(topic, 1)
     producer = Producer(client)
     sent = [encoded(number, codec=codec) for number in range(12)]
-    assert {each.codec for each in sent} == {codec}
+    assert {each.codec for each in sent} == {codec.number}
     for number, batch in enumerate(sent):
         producer.send(tp, batch, number)
     found = deliveries_of(producer, 12)
@@ -275,7 +276,7 @@ def test_our_broker_killed_under_load(skidway_broker: SkidwayBroker) -> None:
         producer = Producer(client)
         found: list[Delivery] = []
         for number in range(300):
-            producer.send(tp, encoded(number, codec=Codec.NONE), number)
+            producer.send(tp, encoded(number, codec=NONE), number)
             found += producer.poll(0)
             if number in (100, 200):
                 skidway_broker.crash()

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from skidway.kafka import columns
-from skidway.kafka.batch import Codec, CorruptBatch, EncodedBatch, read_header
+from skidway.kafka.batch import CorruptBatch, EncodedBatch, read_header
 from skidway.kafka.client import (
     EARLIEST,
     LATEST,
@@ -22,6 +22,7 @@ from skidway.kafka.client import (
     Fetcher,
     Producer,
 )
+from skidway.kafka.codecs import NONE
 from skidway.kafka.errors import (
     BrokerUnreachable,
     ErrorCode,
@@ -88,7 +89,7 @@ def test_a_broker_with_an_illegal_port_is_unreachable(
 def encoded(number: int, count: int = 3, *, at_ms: int | None = None) -> EncodedBatch:
     values = pa.array([b"%d.%d" % (number, i) for i in range(count)], pa.binary())
     at_ms = time.time_ns() // 1_000_000 if at_ms is None else at_ms
-    return columns.encode(values, np.full(count, at_ms), codec=Codec.NONE)
+    return columns.encode(values, np.full(count, at_ms), codec=NONE)
 
 
 def values_in(log: PartitionLog) -> list[bytes]:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from skidway.kafka.batch import Codec, CorruptBatch, EncodedBatch, check, read_header, seal
+from skidway.kafka.batch import CorruptBatch, EncodedBatch, check, read_header, seal
 from skidway.kafka.client.cluster import cluster_of
 from skidway.kafka.client.following import LoopClient, Turn
 from skidway.kafka.client.metadata import metadata_call
 from skidway.kafka.client.session import Disconnected
+from skidway.kafka.codecs import NONE
 from skidway.kafka.errors import ErrorCode, OffsetOutOfRange
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.types import TopicPartition
@@ -81,7 +82,7 @@ def loop(broker: ScriptedBroker) -> Iterator[Loop]:
 def fill(broker: ScriptedBroker, count: int) -> None:
     for number in range(count):
         body = b"opaque %d" % number
-        broker.logs[LOGS].append(seal(EncodedBatch(body, Codec.NONE, 2, 0, 0, len(body))))
+        broker.logs[LOGS].append(seal(EncodedBatch(body, NONE.number, 2, 0, 0, len(body))))
 
 
 @pytest.mark.parametrize("fault", [None, HangUp, ErrorCode.NOT_LEADER_OR_FOLLOWER])

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from skidway.kafka import columns
-from skidway.kafka.batch import Codec, EncodedBatch
+from skidway.kafka.batch import EncodedBatch
 from skidway.kafka.client import LATEST, Client, Delivery, Fetcher, NewTopic, Producer
+from skidway.kafka.codecs import ZSTD
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
@@ -77,7 +78,7 @@ def tp(client: Client) -> TopicPartition:
 def batch(number: int) -> EncodedBatch:
     values = [b"%d" % (number * RECORDS + at) for at in range(RECORDS)]
     now = np.full(RECORDS, time.time_ns() // 1_000_000)
-    return columns.encode(pa.array(values, pa.binary()), now, codec=Codec.ZSTD)
+    return columns.encode(pa.array(values, pa.binary()), now, codec=ZSTD)
 
 
 def check_deliveries(producer: Producer, found: list[Delivery], count: int) -> None:

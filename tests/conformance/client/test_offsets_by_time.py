@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from skidway.kafka import columns
-from skidway.kafka.batch import Codec
 from skidway.kafka.client import EARLIEST, LATEST, Client, NewTopic, Producer
+from skidway.kafka.codecs import NONE, ZSTD, Codec
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.kafka import topic_name
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.java
 START_MS = 1_700_000_000_000
 
 
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+@pytest.mark.parametrize("codec", [NONE, ZSTD])
 def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> None:
     """For a given time the client finds the offset of the first record with a timestamp at or after
     this time. The time may lie within a batch, between batches or before the first record. For a

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.kafka.batch import Codec, read_header
+from skidway.kafka.batch import read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher
+from skidway.kafka.codecs import BY_NAME, Codec, codec_of
 from skidway.kafka.types import TopicPartition
 from support.brokers import SkidwayBroker
 from support.java_clients import JavaClients, JavaFailed, values_of
@@ -15,7 +16,7 @@ from support.processes import eventually
 pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
-CODECS = [codec.name.lower() for codec in Codec]
+CODECS = list(BY_NAME)
 
 
 def end_of(bootstrap: str, topic: str, partition: int = 0) -> int:
@@ -30,7 +31,7 @@ def codecs_in(bootstrap: str, topic: str) -> set[Codec]:
         fetcher = Fetcher(client)
         fetcher.seek(tp, client.list_offsets({tp: EARLIEST})[tp].offset)
         return {
-            Codec(read_header(raw).codec)
+            codec_of(read_header(raw))
             for fetched in fetcher.poll(10_000)
             for raw in fetched.batches
         }
@@ -61,7 +62,7 @@ def test_every_codec_comes_back(
         found = java_clients.poll(consumer, 50)
     assert [(r.key, r.value, r.timestamp, r.headers[0][1]) for r in found] == sent
     assert [r.offset for r in found] == list(range(50))
-    assert codecs_in(bootstrap, topic) == {Codec[codec.upper()]}
+    assert codecs_in(bootstrap, topic) == {BY_NAME[codec]}
 
 
 @pytest.mark.parametrize("acks", ["0", "1", "all"])

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from skidway.errors import UsageError
-from skidway.kafka.batch import Codec, read_header
+from skidway.kafka.batch import read_header
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetcher, NewTopic
+from skidway.kafka.codecs import BY_NAME, Codec, codec_of
 from skidway.kafka.columns import decode
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
@@ -58,7 +59,7 @@ def read(bootstrap: str, topic: str) -> tuple[Rows, list[Codec]]:
         while any(fetcher.positions[tp] < ends[tp].offset for tp in tps):
             for fetched in fetcher.poll(1_000):
                 for raw in fetched.batches:
-                    codecs.append(read_header(raw).codec)
+                    codecs.append(codec_of(read_header(raw)))
                     batch = decode(raw)
                     rows = zip(batch.keys.to_pylist(), batch.values.to_pylist(), strict=True)
                     for offset, row in zip(batch.offsets.tolist(), rows, strict=True):
@@ -71,7 +72,7 @@ def where(future: Future[RecordMetadata]) -> tuple[int, int]:
     return metadata.partition, metadata.offset
 
 
-@pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
+@pytest.mark.parametrize("codec", list(BY_NAME))
 def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, codec: Any) -> None:
     """With every codec, each message is stored in the partition and at the offset that its future
     returns. Messages may have null keys. An application may send messages one by one, may send
@@ -96,7 +97,7 @@ def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, cod
         (b"", None),
     ]
     assert len(found) == 105
-    assert Codec[codec.upper()] in codecs
+    assert BY_NAME[codec] in codecs
     for future, (key, _) in expected.items():
         if key is not None:
             assert [future.result().partition] == by_key([key], PARTITIONS)

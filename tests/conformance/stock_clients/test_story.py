@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from skidway.kafka.batch import BatchHeader, headers
-from skidway.kafka.compression import Codec
+from skidway.kafka.codecs import BY_NAME, codec_of
 from support import peers
 from support.brokers import SkidwayBroker
 from support.kafka import topic_name
@@ -86,7 +86,7 @@ def test_what_is_produced_comes_back(
     for reader in (driver, reference):
         got = reader.ask("consume", topic=topic, partition=0, offset=0, count=COUNT)
         assert_same(got["records"], sent)
-    assert {header.codec for header in stored(story_broker, topic)} == {Codec[codec.upper()]}
+    assert {codec_of(header) for header in stored(story_broker, topic)} == {BY_NAME[codec]}
 
 
 @each_client()

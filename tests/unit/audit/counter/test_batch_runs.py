@@ -24,12 +24,12 @@ from skidway.kafka.batch import (
     HEADER_BYTES,
     LOG_APPEND_TIME,
     TRANSACTIONAL,
-    Codec,
     CorruptBatch,
     read_header,
     seal,
     stamp,
 )
+from skidway.kafka.codecs import BY_NUMBER, NONE, ZSTD, Codec
 from skidway.kafka.columns import HeaderColumns, Origins, decode, encode
 from support.promises import promise
 from support.randomness import share_of
@@ -79,9 +79,9 @@ def _repack(frames: Callable[[bytes], bytes]) -> Callable[[bytearray], None]:
     off."""
 
     def change(raw: bytearray) -> None:
-        if raw[_ATTRIBUTES_END - 1] & 7 == Codec.NONE:
+        if raw[_ATTRIBUTES_END - 1] & 7 == NONE:
             raw[HEADER_BYTES:] = frames(bytes(raw[HEADER_BYTES:]))
-            raw[_ATTRIBUTES_END - 1] |= Codec.ZSTD
+            raw[_ATTRIBUTES_END - 1] |= ZSTD
             raw[8:12] = (len(raw) - 12).to_bytes(4, "big")
 
     return change
@@ -122,7 +122,7 @@ def _logs(draw: st.DrawFn) -> list[memoryview]:
     found, base = [], 5
     for _ in range(draw(st.integers(0, 9))):
         make = draw(st.sampled_from([_agents, _agents, _others]))
-        raw = make(draw(st.sampled_from(Codec)), draw(st.integers(1, 4)))
+        raw = make(draw(st.sampled_from(list(BY_NUMBER.values()))), draw(st.integers(1, 4)))
         if draw(st.integers(0, 3)) == 0:
             draw(st.sampled_from(_CHANGES))(raw)
         if draw(st.integers(0, 15)) == 0:
@@ -225,7 +225,7 @@ def test_many_small_batches_are_one_run() -> None:
     between them."""
     batches = []
     for base in range(50):
-        raw = _agents(Codec.ZSTD, 1)
+        raw = _agents(ZSTD, 1)
         if base % 10 == 3:
             _set_attribute(TRANSACTIONAL | CONTROL)(raw)
             raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")

@@ -19,14 +19,13 @@ from skidway.kafka.batch import (
     CONTROL,
     CRC_START,
     HEADER_BYTES,
-    Codec,
     CorruptBatch,
     read_header,
     seal,
     stamp,
     stamp_append_time,
 )
-from skidway.kafka.compression import compress
+from skidway.kafka.codecs import BY_NUMBER, NONE, ZSTD, Codec
 from skidway.kafka.types import TopicPartition
 from support.undecodable import filled, sealed
 
@@ -37,7 +36,7 @@ def _batch(
     offset: int,
     *values: bytes | None,
     appended_ms: int | None = None,
-    codec: Codec = Codec.ZSTD,
+    codec: Codec = ZSTD,
 ) -> bytes:
     """Returns a batch that has a record for each of the given values and begins at `offset`.
     appended_ms: if given, the time of the batch's append (LogAppendTime)."""
@@ -70,7 +69,7 @@ def test_each_record_of_many_small_batches_is_found_once(count: int) -> None:
     assert len(found) == 3 * count
 
 
-@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("codec", BY_NUMBER.values())
 def test_batches_of_every_codec_are_decoded(codec: Codec) -> None:
     """Producers may compress batches as they like. The records of batches with different codecs are
     found in the order of the log."""
@@ -120,7 +119,7 @@ def test_a_damaged_batch_is_an_error_behind_the_records_before_it() -> None:
 def test_the_error_names_the_damaged_batch(index: int) -> None:
     """The error about a damaged batch says which partition cannot be read, and from which offset
     on. It does not take this offset from the batch's own header, which may be damaged, too."""
-    raws = [_batch(n, b"%d" % n, codec=Codec.NONE) for n in range(5)]
+    raws = [_batch(n, b"%d" % n, codec=NONE) for n in range(5)]
     damaged = bytearray(raws[index])
     damaged[HEADER_BYTES] ^= 0x7E  # the length of the first record
     damaged[7] = 0x55  # the base offset, which the checksum does not cover
@@ -134,12 +133,12 @@ def test_the_error_names_the_damaged_batch(index: int) -> None:
 
 def _damaged_records() -> Iterator[bytes]:
     """Yields batches of one offset, 1, whose writer has sent what nobody can decode."""
-    plain, packed = _batch(1, b"one", codec=Codec.NONE), _batch(1, b"x" * 500)
+    plain, packed = _batch(1, b"one", codec=NONE), _batch(1, b"x" * 500)
     for raw in (plain, packed):
         for filling in (b"\0", b"\xff"):
             yield filled(raw, filling)
     for codec in range(8):
-        yield sealed(packed, attributes=codec if codec != Codec.ZSTD else Codec.NONE)
+        yield sealed(packed, attributes=codec if codec != ZSTD else NONE)
     at = plain.index(b"one")
     yield from (sealed(plain[:n] + b"\x7e" + plain[n + 1 :]) for n in range(HEADER_BYTES, at))
 
@@ -161,9 +160,9 @@ def test_a_batch_of_millions_of_equal_records_is_no_message() -> None:
     """A few kilobytes can say millions of equal records. They count as one record without content,
     and take neither memory nor time."""
     count = 19_000_000
-    body = compress(Codec.ZSTD, bytes([12, 0, 0, 0, 1, 1, 0]) * count)
+    body = ZSTD.compress(bytes([12, 0, 0, 0, 1, 1, 0]) * count)
     one = columns.encode(pa.array([b""], pa.binary()), np.array([5]))
-    many = replace(one, body=bytes(body), codec=Codec.ZSTD, count=count)
+    many = replace(one, body=bytes(body), codec=ZSTD.number, count=count)
     raw = bytearray(seal(many))
     stamp(raw, 0, 1, 0)
     assert len(raw) < 20_000

@@ -7,13 +7,14 @@ import pytest
 from skidway.broker.log.config import LogConfig
 from skidway.broker.log.producer_state import OutOfOrderSequence
 from skidway.broker.log.timestamps import at_or_after, with_max_timestamp
-from skidway.kafka.batch import Codec, check, headers
+from skidway.kafka.batch import check, headers
+from skidway.kafka.codecs import NONE, ZSTD, Codec, codec_of
 from support.batches import NOW_MS, append, batch, flush, open_in
 
 STAMPED = LogConfig(append_time=True)
 
 
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+@pytest.mark.parametrize("codec", [NONE, ZSTD])
 def test_records_get_the_time_of_appending(tmp_path: Path, codec: Codec) -> None:
     """With LogAppendTime, the broker writes the timestamp type, the append time and a new CRC into
     the header of a batch. The records stay unchanged."""
@@ -26,7 +27,7 @@ def test_records_get_the_time_of_appending(tmp_path: Path, codec: Codec) -> None
     ((_, header),) = headers(data)
     check(data, 0, header)
     assert header.has_log_append_time
-    assert (header.codec, header.base_timestamp, header.max_timestamp) == (codec, 5, NOW_MS + 3)
+    assert (codec_of(header), header.base_timestamp, header.max_timestamp) == (codec, 5, NOW_MS + 3)
     assert data[61:] == body
 
 

@@ -11,7 +11,7 @@ from skidway.broker.log.config import LogConfig
 from skidway.broker.log.dump import DumpedBatch, NoBatch
 from skidway.cli.commands import main
 from skidway.errors import UsageError
-from skidway.kafka.batch import Codec
+from skidway.kafka.codecs import BY_NUMBER, GZIP, NONE, SNAPPY, codec_of
 from support.batches import NOW_MS, append, batch, flush, open_in
 
 
@@ -23,7 +23,8 @@ def written(directory: Path, **config: int) -> Path:
     for number in range(3):
         values = (b"value-%d" % number, b"\xff")
         append(
-            log, batch(*values, codec=Codec(number), producer_id=3, epoch=0, sequence=2 * number)
+            log,
+            batch(*values, codec=BY_NUMBER[number], producer_id=3, epoch=0, sequence=2 * number),
         )
     flush(log)
     return log.segments[0].path
@@ -44,7 +45,7 @@ def test_batches_are_shown_as_they_lie(tmp_path: Path) -> None:
     first, second, third = [header.size_bytes for header in headers]
     assert [each.position for each in found] == [0, first, first + second]
     assert first + second + third == path.stat().st_size
-    assert [header.codec for header in headers] == [Codec.NONE, Codec.GZIP, Codec.SNAPPY]
+    assert [codec_of(header) for header in headers] == [NONE, GZIP, SNAPPY]
     records = [record for each in found if isinstance(each, DumpedBatch)
                for record in dump.records(each)]  # fmt: skip
     assert [record.offset for record in records] == list(range(6))

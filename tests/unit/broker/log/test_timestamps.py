@@ -13,14 +13,15 @@ from skidway.broker.log.timestamps import (
     at_or_after,
     with_max_timestamp,
 )
-from skidway.kafka.batch import HEADER_BYTES, Codec, EncodedBatch, seal
+from skidway.kafka.batch import HEADER_BYTES, EncodedBatch, seal
+from skidway.kafka.codecs import GZIP, NONE, ZSTD, Codec
 from support.batches import append, batch, flush, open_in, record, varint
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     times=st.lists(st.lists(st.integers(1, 60), min_size=1, max_size=4), min_size=1, max_size=25),
-    codec=st.sampled_from([Codec.NONE, Codec.ZSTD, Codec.GZIP]),
+    codec=st.sampled_from([NONE, ZSTD, GZIP]),
     interval=st.sampled_from([0, 150, 5000]),
 )
 def test_the_first_record_at_or_after_a_time(
@@ -60,7 +61,7 @@ def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> No
     """If a batch cannot be decompressed, a look-up by time uses the times in its header, and does
     not fail. So a bad batch of one producer does not prevent look-ups in the partition."""
     log = open_in(tmp_path)
-    append(log, bytearray(seal(EncodedBatch(b"nonsense", Codec.GZIP, 3, 5, 9, 8))))
+    append(log, bytearray(seal(EncodedBatch(b"nonsense", GZIP.number, 3, 5, 9, 8))))
     flush(log)
     assert at_or_after(log, 7, log.flushed) == (9, 0)
 
@@ -70,7 +71,9 @@ def claiming(times: list[int], largest: int) -> bytearray:
     is `largest`, which is larger than all these times."""
     honest = batch(*[b"v"] * len(times), timestamps=times)
     body = bytes(honest[HEADER_BYTES:])
-    return bytearray(seal(EncodedBatch(body, Codec.NONE, len(times), times[0], largest, len(body))))
+    return bytearray(
+        seal(EncodedBatch(body, NONE.number, len(times), times[0], largest, len(body)))
+    )
 
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
@@ -126,7 +129,7 @@ def test_records_that_contradict_their_header_are_not_believed(
     offset outside the batch, or a time later than the maximum time in the header."""
     log = open_in(tmp_path)
     append(log, batch(b"first", timestamps=[10]))
-    append(log, bytearray(seal(EncodedBatch(records, Codec.NONE, 1, 10, 20, len(records)))))
+    append(log, bytearray(seal(EncodedBatch(records, NONE.number, 1, 10, 20, len(records)))))
     flush(log)
     assert at_or_after(log, 15, log.flushed) == (20, 1)
     assert with_max_timestamp(log, log.flushed) == (20, 1)
@@ -138,6 +141,6 @@ def test_a_time_beyond_the_clock_is_a_time(tmp_path: Path) -> None:
     log = open_in(tmp_path)
     latest = (1 << 63) - 1
     records = record(b"x", 1000, 0)
-    append(log, bytearray(seal(EncodedBatch(records, Codec.NONE, 1, latest, latest, 9))))
+    append(log, bytearray(seal(EncodedBatch(records, NONE.number, 1, latest, latest, 9))))
     flush(log)
     assert with_max_timestamp(log, log.flushed) == (latest, 0)

@@ -16,15 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skidway.kafka import columns, origin
-from skidway.kafka.batch import (
-    HEADER_BYTES,
-    Codec,
-    CorruptBatch,
-    EncodedBatch,
-    read_header,
-    seal,
-    stamp,
-)
+from skidway.kafka.batch import HEADER_BYTES, CorruptBatch, EncodedBatch, read_header, seal, stamp
+from skidway.kafka.codecs import BY_NUMBER, NONE, Codec
 from skidway.kafka.columns import (
     DecodedRecords,
     Origins,
@@ -36,7 +29,6 @@ from skidway.kafka.columns import (
     sound_batches,
     unpack,
 )
-from skidway.kafka.compression import compress
 from support.randomness import share_of
 
 with warnings.catch_warnings():  # kafka-python calls a deprecated function
@@ -80,7 +72,7 @@ def origins_of(rows: list[tuple[int, int, int, int]]) -> Origins:
     return Origins(*(np.array(column, np.int64) for column in zip(*rows, strict=True)))
 
 
-def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -> bytes:
+def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = NONE) -> bytes:
     """Returns a batch that kafka-python builds. If `codec` compresses, the batch is compressed with
     Skidway's own codecs, because kafka-python's codecs are optional packages."""
     builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 30)
@@ -90,7 +82,7 @@ def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -
         )
     built = bytes(builder.build())
     header = read_header(built)
-    body = compress(codec, built[HEADER_BYTES:])
+    body = codec.compress(built[HEADER_BYTES:])
     buffer = bytearray(built[:HEADER_BYTES] + body)
     buffer[8:12] = (len(body) + 49).to_bytes(4, "big")
     buffer[21:23] = int(codec).to_bytes(2, "big")
@@ -154,7 +146,7 @@ def decoded_rows(
     ]
 
 
-@given(data=st.data(), codec=st.sampled_from(list(Codec)), count=st.integers(1, 40))
+@given(data=st.data(), codec=st.sampled_from(list(BY_NUMBER.values())), count=st.integers(1, 40))
 @settings(max_examples=share_of(150))
 def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> None:
     """Rows that are encoded and decoded again stay the same, with any keys, values (also null),
@@ -197,7 +189,7 @@ def test_kafka_python_reads_what_we_write(data: st.DataObject, count: int) -> No
         np.array(times, np.int64),
         origins=None if rows is None else origins_of(rows),
         keys=None if keys is None else pa.array(keys, pa.binary()),
-        codec=Codec.NONE,
+        codec=NONE,
     )
     found = rows_of(seal(encoded))
     assert [row.value for row in found] == values
@@ -221,7 +213,9 @@ def foreign_rows(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
-@given(rows=foreign_rows(), codec=st.sampled_from(list(Codec)), before=st.integers(0, 3))
+@given(
+    rows=foreign_rows(), codec=st.sampled_from(list(BY_NUMBER.values())), before=st.integers(0, 3)
+)
 @settings(max_examples=share_of(150))
 def test_we_read_what_kafka_python_writes(rows: list[Row], codec: Codec, before: int) -> None:
     """Skidway can read any batch that kafka-python builds, with keys, nulls, any headers and offset
@@ -245,7 +239,7 @@ def test_any_width_of_lengths(size: int) -> None:
     """Values are written and read correctly whatever width the varint of their length has, from one
     byte to four bytes."""
     values = pa.array([b"a", b"b" * size, b"c", b"d" * size], pa.binary())
-    raw = seal(encode(values, np.zeros(4, np.int64), codec=Codec.NONE))
+    raw = seal(encode(values, np.zeros(4, np.int64), codec=NONE))
     assert decode(memoryview(raw)).values.equals(values)
     assert [row.value for row in rows_of(raw)] == values.to_pylist()
 
@@ -266,7 +260,7 @@ def test_sliced_arrays_are_encoded() -> None:
     """If a column is a slice of a longer column, only the slice's rows are encoded."""
     values = pa.array([b"no", b"one", None, b"three", b"no"], pa.binary()).slice(1, 3)
     keys = pa.array([b"x", None, b"k", b"l", b"x"], pa.binary()).slice(1, 3)
-    raw = seal(encode(values, np.arange(3, dtype=np.int64), keys=keys, codec=Codec.NONE))
+    raw = seal(encode(values, np.arange(3, dtype=np.int64), keys=keys, codec=NONE))
     assert [(row.key, row.value) for row in rows_of(raw)] == [
         (None, b"one"),
         (b"k", None),
@@ -285,18 +279,16 @@ def test_encoding_is_a_pure_function() -> None:
 def test_incompressible_records_stay_as_they_are() -> None:
     """If compression would make the records larger, the batch contains them uncompressed."""
     values = pa.array([np.random.default_rng(1).bytes(5_000)], pa.binary())
-    for codec in Codec:
+    for codec in BY_NUMBER.values():
         encoded = encode(values, np.zeros(1, np.int64), codec=codec)
-        assert encoded.codec is Codec.NONE
+        assert encoded.codec == NONE.number
         assert len(encoded.body) == encoded.uncompressed_bytes
         assert decode(memoryview(seal(encoded))).values.equals(values)
 
 
 def test_log_append_time_stands_for_all() -> None:
     """In a batch with LogAppendTime every record has the batch's max timestamp."""
-    raw = bytearray(
-        seal(encode(pa.array([b"a", b"b"], pa.binary()), np.array([5, 9]), codec=Codec.NONE))
-    )
+    raw = bytearray(seal(encode(pa.array([b"a", b"b"], pa.binary()), np.array([5, 9]), codec=NONE)))
     raw[22] |= 8
     raw[35:43] = (777).to_bytes(8, "big")
     assert decode(memoryview(with_crc(raw))).timestamps.tolist() == [777, 777]
@@ -319,7 +311,7 @@ def test_control_batches_have_no_rows() -> None:
 def test_compacted_to_nothing() -> None:
     """A batch without records, which compaction may leave, is legal. It has offsets but gives no
     rows."""
-    raw = bytearray(seal(EncodedBatch(b"", Codec.NONE, 5, 0, 0, 0)))
+    raw = bytearray(seal(EncodedBatch(b"", NONE.number, 5, 0, 0, 0)))
     raw[57:61] = bytes(4)
     found = decode(memoryview(with_crc(raw)))
     assert len(found.offsets) == len(found.values) == 0
@@ -359,9 +351,7 @@ def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) ->
         part = sizes[start:end]
         values = pa.array([None if size < 0 else b"x" * size for size in part], pa.binary())
         times = np.arange(len(part), dtype=np.int64) * spread
-        encoded = encode(
-            values, times, origins=origins_of([(1, 2, 3, 4)] * len(part)), codec=Codec.NONE
-        )
+        encoded = encode(values, times, origins=origins_of([(1, 2, 3, 4)] * len(part)), codec=NONE)
         assert encoded.size_bytes <= limit or len(part) == 1
         if end < len(sizes):
             assert (
@@ -378,7 +368,7 @@ def any_batch(draw: st.DrawFn) -> bytes:
     """Draws a batch of any codec. Some drawn batches have LogAppendTime, some are transaction
     markers, and some have no records."""
     rows = draw(foreign_rows())
-    raw = bytearray(batch_of(rows, rows[0].offset, draw(st.sampled_from(Codec))))
+    raw = bytearray(batch_of(rows, rows[0].offset, draw(st.sampled_from(list(BY_NUMBER.values())))))
     kind = draw(st.sampled_from(["as it is", "as it is", "append time", "control", "empty"]))
     if kind == "append time":
         raw[22] |= 8

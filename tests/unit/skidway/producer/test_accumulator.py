@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skidway.kafka.batch import Codec, seal
+from skidway.kafka.batch import seal
+from skidway.kafka.codecs import GZIP
 from skidway.kafka.columns import decode
 from skidway.kafka.types import TopicPartition
 from skidway.producer.accumulator import (
@@ -123,7 +124,7 @@ def test_a_batch_is_encoded_as_it_was_filled() -> None:
     added to it."""
     batch = PendingBatch(P0, 0.0)
     batch.extend(Messages([b"k", None], [b"v", None], 5), 0, 2, 0, Sending(0, 2, single=False))
-    decoded = decode(memoryview(seal(batch.encode(Codec.GZIP))))
+    decoded = decode(memoryview(seal(batch.encode(GZIP))))
     assert decoded.keys.to_pylist() == [b"k", None]
     assert decoded.values.to_pylist() == [b"v", None]
     assert decoded.timestamps.tolist() == [5, 5]

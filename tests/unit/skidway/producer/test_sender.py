@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from skidway.kafka.batch import Codec
+from skidway.kafka.codecs import NONE
 from skidway.kafka.columns import decode
 from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
@@ -55,7 +55,7 @@ def sent(waiting: Waiting, *refusals: ErrorCode | None) -> list[bytes]:
     cluster = MemoryCluster()
     cluster.create("t")
     cluster.refusals.extend(None if code is None else KafkaError(code) for code in refusals)
-    outgoing = Outgoing(MemoryProducer(cluster), waiting, Codec.NONE)  # type: ignore[arg-type]
+    outgoing = Outgoing(MemoryProducer(cluster), waiting, NONE)  # type: ignore[arg-type]
     for _ in range(20):
         outgoing.turn(0.0, 0)
     batches = [decode(memoryview(bytes(batch))) for batch in cluster.log(TP).batches]

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.kafka.batch import Codec, EncodedBatch
+from skidway.kafka.batch import EncodedBatch
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.delivery import BufferFull
 from skidway.kafka.client.dispatch import REQUEST_BYTES_MAX, Dispatch, Planned
+from skidway.kafka.codecs import NONE
 from skidway.kafka.protocol.produce import ProduceResult
 from skidway.kafka.types import TopicPartition
 
@@ -28,7 +29,7 @@ def make(*, idempotent: bool = True, max_buffered_bytes: int = 1 << 20) -> Dispa
 
 
 def batch(size: int = 10) -> EncodedBatch:
-    return EncodedBatch(bytes(size), Codec.NONE, 1, WALL, WALL, size)
+    return EncodedBatch(bytes(size), NONE.number, 1, WALL, WALL, size)
 
 
 def tp(number: int, topic: str = "t") -> TopicPartition:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from skidway.kafka.batch import BatchHeader, Codec, EncodedBatch, read_header
+from skidway.kafka.batch import BatchHeader, EncodedBatch, read_header
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.delivery import Delivery, Drained
@@ -21,6 +21,7 @@ from skidway.kafka.client.outbox import (
     Outbox,
     OutboxEntry,
 )
+from skidway.kafka.codecs import NONE
 from skidway.kafka.types import TopicPartition
 from support.promises import promise
 
@@ -46,7 +47,7 @@ class Driver:
     def add(self, *tokens: int, event_ms: int = WALL, count: int = 2) -> None:
         for token in tokens:
             self.box.add(
-                OutboxEntry(token, EncodedBatch(b"%d" % token, Codec.NONE, count, 0, event_ms, 1))
+                OutboxEntry(token, EncodedBatch(b"%d" % token, NONE.number, count, 0, event_ms, 1))
             )
 
     def identify(self) -> None:

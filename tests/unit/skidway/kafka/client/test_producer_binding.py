@@ -7,11 +7,12 @@ import uuid
 from types import SimpleNamespace
 from typing import Any
 
-from skidway.kafka.batch import Codec, EncodedBatch
+from skidway.kafka.batch import EncodedBatch
 from skidway.kafka.client import Producer
 from skidway.kafka.client.cluster import Broker, Cluster, Partition, TopicMetadata
 from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.session import Channel
+from skidway.kafka.codecs import NONE
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
@@ -53,7 +54,7 @@ def producing(topic_id: uuid.UUID | None, bound: str) -> tuple[Producer, Metadat
     producer = Producer(client, idempotent=False)  # type: ignore[arg-type]
     producer.bind({"logs": bound})
     picture.learned(told(topic_id))
-    producer.send(TP, EncodedBatch(b"opaque", Codec.NONE, 1, 0, 0, 6), None)
+    producer.send(TP, EncodedBatch(b"opaque", NONE.number, 1, 0, 0, 6), None)
     return producer, picture, session
 
 
@@ -74,6 +75,6 @@ def test_a_topic_made_again_takes_nothing_that_was_for_the_one_before() -> None:
     assert (session.produced, producer.made_again) == (0, {"logs"})
     producer, picture, session = producing(FIRST, FIRST.hex)
     picture.learned(told(SECOND))
-    producer.send(TP, EncodedBatch(b"opaque", Codec.NONE, 1, 0, 0, 6), None)
+    producer.send(TP, EncodedBatch(b"opaque", NONE.number, 1, 0, 0, 6), None)
     assert (session.produced, producer.made_again) == (1, {"logs"})
     assert producer.pending_count == 2

@@ -17,7 +17,6 @@ from skidway.kafka.batch import (
     CRC_START,
     HEADER_BYTES,
     TRANSACTIONAL,
-    Codec,
     check,
     read_header,
     seal,
@@ -26,12 +25,13 @@ from skidway.kafka.batch import (
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.fetching import Fetched, Fetching, LogEnd
 from skidway.kafka.client.transactions import OpenTransaction, committed
+from skidway.kafka.codecs import LZ4, NONE, ZSTD, Codec
 from skidway.kafka.protocol.fetch import READ_COMMITTED, READ_UNCOMMITTED
 from skidway.kafka.protocol.fetch_response import FetchAnswer, FetchedPartition
 from skidway.kafka.types import TopicPartition
 
 TP = TopicPartition("t", 0)
-CODECS = (Codec.NONE, Codec.ZSTD, Codec.LZ4)
+CODECS = (NONE, ZSTD, LZ4)
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Log:
     aborted: list[tuple[int, int, int]] = field(default_factory=list)
     committed: set[int] = field(default_factory=set)
 
-    def append(self, count: int, producer: int, kind: int, codec: Codec = Codec.NONE) -> list[int]:
+    def append(self, count: int, producer: int, kind: int, codec: Codec = NONE) -> list[int]:
         offsets = list(range(self.end, self.end + count))
         values = pa.array([b"value %d" % each for each in offsets], pa.binary())
         encoded = columns.encode(values, np.arange(count, dtype=np.int64), codec=codec)
@@ -153,7 +153,7 @@ def test_the_end_is_where_the_first_transaction_is_open() -> None:
     knows since when. When the transaction has ended, the reader goes on to the real end."""
     log, reader = Log(), fetching()
     log.append(3, -1, 0)
-    log.send(2, 1, Codec.NONE)
+    log.send(2, 1, NONE)
     log.append(4, -1, 0)
     assert [x.high_watermark for x in fetch(reader, log, 9, now=5.0)] == [3]
     assert (reader.high_watermarks, reader.ends) == ({TP: 3}, {TP: LogEnd(9, 5.0)})
@@ -165,7 +165,7 @@ def test_the_end_is_where_the_first_transaction_is_open() -> None:
     assert (last.high_watermark, reader.open_transactions) == (11, {})
     assert reader.ends == {TP: LogEnd(11, 8.0)}
     assert [*values(last.batches)] == [5, 6, 7, 8, 9]
-    log.send(1, 1, Codec.NONE)
+    log.send(1, 1, NONE)
     assert fetch(reader, log, 9, now=9.0) == []
     assert reader.open_transactions == {TP: OpenTransaction(11, 9.0)}
 
@@ -174,7 +174,7 @@ def test_a_damaged_batch_of_an_aborted_transaction_is_found() -> None:
     """A reader leaves out no batch whose checksum is wrong, because its header may be wrong, too:
     the batch stays as it is, and whoever decodes it finds the damage."""
     log = Log()
-    log.send(2, 1, Codec.NONE)
+    log.send(2, 1, NONE)
     log.finish(1, commits=False)
     damaged = bytearray(log.batches[0])
     damaged[HEADER_BYTES + 3] ^= 1
@@ -186,7 +186,7 @@ def test_a_mirror_sees_the_log_as_it_is() -> None:
     """A reader of uncommitted records gets every batch as it is in the log, up to the high
     watermark."""
     log, reader = Log(), fetching(READ_UNCOMMITTED)
-    log.send(2, 1, Codec.NONE)
+    log.send(2, 1, NONE)
     [planned] = reader.plan(lambda _: Address("a", 1), lambda _: True, 1.0)
     assert planned.request.isolation_level == READ_UNCOMMITTED
     part = log.fetch(0, 9)._replace(records=memoryview(b"".join(log.batches)), aborted=None)

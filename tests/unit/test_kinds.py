@@ -1,0 +1,69 @@
+"""Everything about a kind of thing is in one place: a test registers one more, and every program
+knows it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+CODEC = """
+from skidway.kafka import codecs
+from skidway.kafka.codecs import Codec
+
+class Reversed(Codec):
+    number = 5
+    name = "reversed"
+    since_produce = 9
+
+    def compress(self, data):
+        return bytes(data)[:3:-1]  # four bytes shorter, so that it is worth it
+
+    def _decompressed(self, data, limit_bytes, scratch):
+        return bytes(4) + bytes(data)[::-1]
+"""
+REGISTERED = "codecs.register(Reversed())\n"
+USED = """
+import numpy as np, pyarrow as pa
+from skidway.agent.settings import AgentSettings
+from skidway.broker.log.validation import BatchRefused, validate
+from skidway.kafka.batch import EncodedBatch, read_header, seal, seal_header
+from skidway.producer.settings import ProducerSettings
+from skidway.settings import documented
+from skidway.settings.spec import specs
+
+codec = Reversed()
+batch = memoryview(bytearray(seal(EncodedBatch(codec.compress(b"1234abcd"), 5, 1, 0, 0, 8))))
+
+def is_taken(version):
+    try:
+        return validate(batch, message_bytes_max=100, produce_version=version).count == 1
+    except BatchRefused as error:
+        return str(error)
+
+print(is_taken(9), is_taken(8), sep="|")
+print("reversed" in specs(AgentSettings)["compression.type"].shape.choices)
+"""
+KNOWN = """
+print(ProducerSettings(compression_type="reversed").codec.number)
+print(codecs.codec_of(read_header(batch)).decompress(batch[61:]))
+"""
+
+
+def said(program: str) -> list[str]:
+    """What a Python program prints."""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_a_codec_is_one_file_and_one_line() -> None:
+    """A codec that a test registers is offered by settings, accepted by brokers from its version
+    of Produce on, and used by producers and readers. Without its registration, brokers refuse
+    its batches, and no setting offers it."""
+    assert said(CODEC + REGISTERED + USED + KNOWN) == [
+        "True|reversed needs Produce version 9 or newer", "True", "5",
+        repr(bytes(4) + b"abcd"),
+    ]  # fmt: skip
+    assert said(CODEC + USED) == [
+        "unknown compression codec 5|unknown compression codec 5", "False",
+    ]  # fmt: skip
