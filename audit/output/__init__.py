@@ -7,6 +7,7 @@ state.
     hdfs_failures    turns the errors of hdfs-native into `StoreFailed` and `StoreUnreachable`
     hadoop_files     checks the files with Hadoop's configuration
     hdfs             HdfsOutput, a folder of HDFS, through hdfs-native
+    row_file         the rows of one Parquet file
 
 Paths are relative to the output's root, with `/` between their parts. A missing file or directory
 is not an error: the methods of `Output` return None or an empty result. For every other error of

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from typing import IO, Final
 
-from skidway.audit.output import Output, StoreFailed
+from skidway.audit.output import Output, StoreFailed, row_file
 from skidway.audit.recount import row_files
 from skidway.audit.recount.faults import Fault, Kind, Whereabouts, by_name
 from skidway.audit.recount.manifests import STATE
@@ -108,7 +108,7 @@ def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
     opened.seek(0)
     try:
         return row_files.whereabouts(opened, place.hour)
-    except row_files.UNREADABLE:
+    except row_file.UNREADABLE:
         return place
 
 

@@ -34,7 +34,7 @@ from typing import IO
 from skidway.audit.counts.counts import BucketKey, Counts, Sums
 from skidway.audit.evidence.evidence import Evidence
 from skidway.audit.evidence.tallies import BucketId, BucketTallies, SenderKey
-from skidway.audit.output import Output, StoreFailed
+from skidway.audit.output import Output, StoreFailed, row_file
 from skidway.audit.recount import committed_files, listing, manifests, row_files
 from skidway.audit.recount.faults import (
     HOUR_MS,
@@ -293,7 +293,7 @@ def _check_opened(
     opened.seek(0)
     try:
         rows, total = row_files.count(opened, file, source, counts)
-    except row_files.UNREADABLE as error:
+    except row_file.UNREADABLE as error:
         return 0, found or (Kind.UNREADABLE, f"{file.path} cannot be read: {error}")
     if found is None and (rows, total) != (file.rows, file.checksum):
         words = f"{file.path} has {rows} rows, and not the {file.rows} that were committed"
