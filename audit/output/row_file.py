@@ -13,13 +13,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from skidway import row_columns
 from skidway.kafka.record_layout import Int64s
+from skidway.row_columns import names_of
 
 BATCH_ROWS: Final = 65_536
 BUFFER_BYTES: Final = 1 << 20
-ORIGIN: Final = ("_agent", "_file_id", "_offset", "_length")
-RECORD: Final = ("_partition", "_kafka_offset")
-ROW_TIME: Final = "_timestamp"
+ORIGIN: Final = names_of(row_columns.ORIGIN)
+RECORD: Final = names_of(row_columns.POSITION)
+ROW_TIME: Final = row_columns.TIMESTAMP.name
 REJECT_TIME: Final = "timestamp_ms"
 
 UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)

@@ -56,7 +56,7 @@ def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
     """Returns which agents, partition and offsets the file's rows have, from the columns of the
     file. Leaves out partition and offsets if the rows are not of exactly one partition. hour: the
     hour of the file's rows, which the result repeats."""
-    names, agents, partitions = ("_agent", *RECORD), set[int](), set[int]()
+    names, agents, partitions = (ORIGIN[0], *RECORD), set[int](), set[int]()
     first, last = np.iinfo(np.int64).max, -1
     for batch in RowFile(file).batches(names):
         agent, partition, offset = (int64s(batch, name) for name in names)

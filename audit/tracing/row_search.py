@@ -13,6 +13,8 @@ from skidway.audit.tracing.lines import LineRecord, LineRow, Point
 from skidway.kafka.columns import Bools, Int64s
 from skidway.kafka.origin import Origin
 
+AGENT, FILE, FIRST, LENGTH = ORIGIN
+PARTITION, OFFSET = RECORD
 LENGTH_MAX: Final = 1 << 32
 """Every line has fewer bytes than this. So a line that contains a given byte of a file begins less
 than this many bytes before the given byte."""
@@ -40,15 +42,14 @@ def _where(sought: Sought) -> Where:
         wanted = zip(RECORD, (sought.partition, sought.offset), strict=True)
         return {name: (value, value) for name, value in wanted}
     agent, file, byte = sought
-    begins = (byte - LENGTH_MAX + 1, byte)
-    return {"_agent": (agent, agent), "_file_id": (file, file), "_offset": begins}
+    return {AGENT: (agent, agent), FILE: (file, file), FIRST: (byte - LENGTH_MAX + 1, byte)}
 
 
 def _is_sought(columns: dict[str, Int64s], sought: Sought) -> Bools:
     if isinstance(sought, LineRecord):
-        is_there = columns["_partition"] == sought.partition
-        return np.asarray(is_there & (columns["_kafka_offset"] == sought.offset))
+        is_there = columns[PARTITION] == sought.partition
+        return np.asarray(is_there & (columns[OFFSET] == sought.offset))
     agent, file, byte = sought
-    end = columns["_offset"] + np.maximum(columns["_length"], 1)
-    is_of_file = (columns["_agent"] == agent) & (columns["_file_id"] == file)
-    return np.asarray(is_of_file & (columns["_offset"] <= byte) & (byte < end))
+    end = columns[FIRST] + np.maximum(columns[LENGTH], 1)
+    is_of_file = (columns[AGENT] == agent) & (columns[FILE] == file)
+    return np.asarray(is_of_file & (columns[FIRST] <= byte) & (byte < end))

@@ -1,15 +1,8 @@
 """Decides which columns a query has, over all its topics. Does no I/O.
 
 First come the columns of the topics' schemas, or `key` and `value` if the query has no registry.
-Then come the following columns, which mean the same as in loaded rows
-(`loader/reading/columns.py`):
-
-    _agent, _file_id, _offset, _length, _host, _file, _timestamp, _topic, _partition, _kafka_offset,
-    _headers
-
-`_topic` is the topic from which the row was read, for example `dc1.nginx`. `_headers` has all
-headers of the record; it is null if the record has no headers. A query has `_host`, `_file` and
-`_headers` only if its options or its list of columns ask for them.
+Then come the columns of `skidway.row_columns`. A query has `_host`, `_file` and `_headers` only if
+its options or its list of columns ask for them.
 
 If a query lists its columns (`.schema(...)`), its result has exactly the listed columns.
 """
@@ -22,15 +15,16 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import types
 
+from skidway import row_columns
 from skidway.errors import SkidwayError, UsageError
-from skidway.kafka.record_headers import COLUMN as HEADERS
-from skidway.loader.reading.columns import OWN, RESERVED
+from skidway.loader.reading.columns import RESERVED, field_of
 from skidway.loader.reading.decoder import check_reader
+from skidway.row_columns import PLACE, names_of
 
-PLACES: Final = ("_host", "_file")
+PLACES: Final = names_of(PLACE)
 """The columns whose values come from announcements, the agents' messages with a file's host and
 path."""
-QUERY_RESERVED: Final = RESERVED | {"_topic", "_headers"}
+QUERY_RESERVED: Final = RESERVED | {each.name for each in row_columns.columns()}
 """The names that no field of a topic's schema may have."""
 _RAW: Final = pa.schema([pa.field("key", pa.binary()), pa.field("value", pa.binary())])
 
@@ -38,12 +32,7 @@ _RAW: Final = pa.schema([pa.field("key", pa.binary()), pa.field("value", pa.bina
 def own_fields() -> list[pa.Field]:
     """Returns the columns that a query can have besides the columns of schemas, in the query's
     order."""
-    fields = [
-        field.with_type(pa.string()) if types.is_dictionary(field.type) else field for field in OWN
-    ]
-    at = OWN.get_field_index("_partition")
-    topic = pa.field("_topic", pa.string(), nullable=False)
-    return [*fields[:at], topic, *fields[at:], pa.field("_headers", HEADERS)]
+    return [_plain(field_of(each)) for each in row_columns.columns()]
 
 
 def value_columns(schema: str) -> pa.Schema:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from skidway import row_columns
 from skidway.audit.counts.counts import identify
 from skidway.errors import SkidwayError
 from skidway.kafka import columns
@@ -15,8 +16,9 @@ from skidway.kafka.columns import DecodedRecords
 from skidway.loader.datasource.columns import PLACES, value_columns
 from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.ranges import OffsetRange
-from skidway.loader.reading.columns import OWN, Int64s, Records, own_columns, select
+from skidway.loader.reading.columns import Int64s, Records, WrittenRows, select, values_of
 from skidway.loader.reading.decoder import Decoder
+from skidway.row_columns import TIMESTAMP, names_of
 from skidway.schemas.codec.times import FAR_TIME, far
 
 Places = Callable[[Records], tuple[pa.Array, pa.Array]]
@@ -40,7 +42,7 @@ class Rows:
         self._skips = options.skip_undecodable
         self._since, self._until = options.since_ms, options.until_ms
         self._with_headers = "_headers" in wanted.names
-        self._checks_times = self._skips or "_timestamp" in wanted.names
+        self._checks_times = self._skips or TIMESTAMP.name in wanted.names
 
     def of(self, raw: memoryview) -> pa.RecordBatch:
         """Returns a row for each record of the batch whose offset is in the range and whose event
@@ -96,11 +98,12 @@ class Rows:
         hosts = files = pa.nulls(len(chosen), pa.string())
         if self._places is not None:
             hosts, files = self._places(records)
-        found = dict(zip(OWN.names, own_columns(records, hosts, files), strict=True))
-        found["_topic"] = pa.repeat(self._part.topic, len(chosen))
-        if batch.headers is not None:
-            found["_headers"] = batch.headers.take(pa.array(chosen))
-        return found
+        headers = None if batch.headers is None else batch.headers.take(pa.array(chosen))
+        rows = WrittenRows(records, hosts, files, self._part.topic, headers)
+        wanted = [
+            each for each in row_columns.columns() if each.type != "headers" or headers is not None
+        ]
+        return dict(zip(names_of(tuple(wanted)), values_of(wanted, rows), strict=True))
 
     def _column(self, column: pa.Array | None, field: pa.Field, count: int) -> pa.Array:
         if column is None:  # only another topic's schema has the column

@@ -1,27 +1,20 @@
-"""Defines the columns that the loader adds to the columns of the schema, and the columns of files
-of rejects.
-
-_agent, _file_id, _offset, _length    the record's origin; a record without origin, or with an
-                                      impossible origin, has the values that the audit's counts use:
-                                      agent 0, its partition as the file, its offset in the topic,
-                                      length 0
-_host, _file                          host and path of the file `_file_id`, from the announcement of
-                                      the file; in files of rows, null only for records without
-                                      origin; in files of rejects, also if the file is not announced
-_timestamp                            event time, ms, UTC; its hour decides the row's directory
-_partition, _kafka_offset             partition and offset of the record in the topic
-"""
+"""Gives the columns of `skidway.row_columns` their Arrow types and values, and defines the columns of
+files of rejects."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from skidway.kafka.columns import Origins
+from skidway.kafka.record_headers import COLUMN as HEADERS
+from skidway.row_columns import TIMESTAMP as EVENT_TIME
+from skidway.row_columns import RowColumn, Type, columns
 
 Int64s = npt.NDArray[np.int64]
 
@@ -29,19 +22,18 @@ TIMESTAMP: Final = pa.timestamp("ms", "UTC")
 PLACE: Final = pa.dictionary(pa.int32(), pa.string())
 """The Arrow type of the columns `_host` and `_file`. It is a dictionary, because many rows have few
 distinct hosts and paths. Parquet files store these columns as plain strings."""
-OWN: Final = pa.schema(
-    [
-        pa.field("_agent", pa.int64(), nullable=False),
-        pa.field("_file_id", pa.int64(), nullable=False),
-        pa.field("_offset", pa.int64(), nullable=False),
-        pa.field("_length", pa.int64(), nullable=False),
-        pa.field("_host", PLACE),
-        pa.field("_file", PLACE),
-        pa.field("_timestamp", TIMESTAMP, nullable=False),
-        pa.field("_partition", pa.int32(), nullable=False),
-        pa.field("_kafka_offset", pa.int64(), nullable=False),
-    ]
-)
+TYPES: Final[dict[Type, pa.DataType]] = {
+    "int": pa.int32(), "long": pa.int64(), "timestamp": TIMESTAMP, "place": PLACE,
+    "string": pa.string(), "headers": HEADERS,
+}  # fmt: skip
+
+
+def field_of(column: RowColumn) -> pa.Field:
+    """Returns the Arrow field of a column in files."""
+    return pa.field(column.name, TYPES[column.type], nullable=column.is_null)
+
+
+OWN: Final = pa.schema([field_of(each) for each in columns(in_files=True)])
 OWN_NAMES: Final = frozenset(OWN.names)
 RESERVED: Final = OWN_NAMES | {"dt", "hour"}
 """Names that no field of a schema may have: the loader's own columns, and `dt` and `hour`, which
@@ -54,7 +46,7 @@ REJECTED: Final = pa.schema(
         pa.field("value", pa.binary()),
         pa.field("key", pa.binary()),
         pa.field("timestamp_ms", pa.int64(), nullable=False),
-        *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
+        *(field if field.name != EVENT_TIME.name else field.with_nullable(True) for field in OWN),
     ]
 )
 """The columns of a file of rejects. `timestamp_ms` is the event time in the record; `_timestamp` is
@@ -103,18 +95,51 @@ def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenRows:
+    """What the columns that Skidway adds are made from (`skidway.row_columns.Rows`)."""
+
+    records: Records
+    hosts: pa.Array
+    files: pa.Array
+    topic: str = ""
+    headers: pa.Array | None = None
+
+    @property
+    def partition(self) -> int:
+        return self.records.partition
+
+    @property
+    def offsets(self) -> Int64s:
+        return self.records.offsets
+
+    @property
+    def timestamps(self) -> Int64s:
+        return self.records.timestamps
+
+    @property
+    def origins(self) -> Origins:
+        return self.records.origins
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
 def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.Array]:
     """Returns the columns that the loader itself adds to the records' rows (`OWN`, in this
     order)."""
-    origins = records.origins
-    return [
-        pa.array(origins.agent),
-        pa.array(origins.file),
-        pa.array(origins.first),
-        pa.array(origins.length),
-        hosts,
-        files,
-        pa.array(records.timestamps).cast(TIMESTAMP),
-        pa.array(np.full(len(records), records.partition, np.int32)),
-        pa.array(records.offsets),
-    ]
+    return values_of(columns(in_files=True), WrittenRows(records, hosts, files))
+
+
+def values_of(some: Iterable[RowColumn], rows: WrittenRows) -> list[pa.Array]:
+    """Returns the values of columns."""
+    return [_array(each.values(rows), TYPES[each.type], len(rows)) for each in some]
+
+
+def _array(values: Any, type_: pa.DataType, count: int) -> pa.Array:
+    if isinstance(values, pa.Array):
+        return values
+    if not isinstance(values, np.ndarray):
+        return pa.repeat(pa.scalar(values, type_), count)
+    found = pa.array(values)
+    return found if found.type == type_ else found.cast(type_)

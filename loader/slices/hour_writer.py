@@ -23,6 +23,7 @@ from skidway.loader.state import layout
 from skidway.loader.state.manifest import REJECTS, ROWS, DataFile
 from skidway.loader.state.parquet_file import write_table
 from skidway.loader.store import Store
+from skidway.row_columns import KAFKA_OFFSET
 
 FLUSH_BYTES: Final = 128 << 20
 
@@ -77,7 +78,7 @@ class HourWriter:
 
     def _write(self, hour: int, table: pa.Table) -> DataFile:
         target = self._target
-        first = table.column("_kafka_offset")[0].as_py()
+        first = table.column(KAFKA_OFFSET.name)[0].as_py()
         staging = layout.staging(target.topic, target.load, target.uuid)
         name = f"{self._kind}-{target.partition}-{first}-{hour}-{target.attempt}.parquet"
         place = {ROWS: layout.rows, REJECTS: layout.rejects}[self._kind]

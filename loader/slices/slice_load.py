@@ -43,6 +43,7 @@ from skidway.loader.slices.job import Job, SliceResult, Stop
 from skidway.loader.slices.locations import Located, locate
 from skidway.loader.state.manifest import REJECTS, ROWS, BatchMark, Gap
 from skidway.loader.store import Store
+from skidway.row_columns import TIMESTAMP
 
 Bools = npt.NDArray[np.bool_]
 
@@ -253,7 +254,7 @@ class SliceLoad:
         taken = pa.array(rows)
         records = chunk.records.take(rows)
         own = own_columns(records, *located.columns(rows))
-        at = OWN.names.index("_timestamp")
+        at = OWN.names.index(TIMESTAMP.name)
         own[at] = pc.if_else(pa.array(has_date(records.timestamps)), own[at], None)
         self._rejects.add(
             [

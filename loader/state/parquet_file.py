@@ -16,6 +16,7 @@ from pyarrow import types
 from skidway.audit.counts import checksum
 from skidway.loader.state.manifest import DataFile
 from skidway.loader.store import Store, StoreWriter
+from skidway.row_columns import ORIGIN, columns, names_of
 
 ROW_GROUP_ROWS: Final = 512 * 1024
 
@@ -30,7 +31,7 @@ FOOTER: Final = {"org.apache.spark.version": "3.1.0"}
 So Spark 3 refuses to read such values in a file whose footer does not name a version since 3.0
 (https://spark.apache.org/docs/3.5.0/sql-data-sources-parquet.html, `datetimeRebaseMode`)."""
 
-RISING: Final = frozenset({"_offset", "_kafka_offset"})
+RISING: Final = frozenset(each.name for each in columns() if each.rises)
 
 
 def write_table(
@@ -157,8 +158,8 @@ class _Measured(io.RawIOBase):
 def _checksum(table: pa.Table) -> int:
     """Returns the sum of the hashes of the table's records. Returns 0 if the table lacks the
     columns of the records' origins (agent, file, offset, length)."""
-    if "_agent" not in table.column_names:
+    names = names_of(ORIGIN)
+    if not set(names) <= set(table.column_names):
         return 0
-    names = ("_agent", "_file_id", "_offset", "_length")
     fields = [table.column(name).to_numpy() for name in names]
     return checksum.total(checksum.record_hash(*fields))

@@ -6,12 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-RESERVED: Final = frozenset(
-    {
-        "_agent", "_file_id", "_offset", "_length", "_host", "_file", "_timestamp", "_topic",
-        "_partition", "_kafka_offset", "_headers", "dt", "hour",
-    }
-)  # fmt: skip
+from skidway.row_columns import columns
+
+RESERVED: Final = frozenset({each.name for each in columns()} | {"dt", "hour"})
 """The names of the columns that Skidway adds to loaded rows and to the results of queries. No field
 of a record may have such a name, whether in upper or in lower case. Queries refuse a topic whose
 schema has such a field. The loader also refuses it, unless the field is `_topic` or `_headers`."""

@@ -67,3 +67,40 @@ def test_a_codec_is_one_file_and_one_line() -> None:
     assert said(CODEC + USED) == [
         "unknown compression codec 5|unknown compression codec 5", "False",
     ]  # fmt: skip
+
+
+COLUMN = """
+import numpy as np, pyarrow as pa
+from skidway import row_columns
+
+class Sum(row_columns.RowColumn):
+    "The sum of partition and offset."
+    name, type, rises = "_sum", "long", True
+
+    def values(self, rows):
+        return rows.offsets + rows.partition
+"""
+COLUMN_REGISTERED = "row_columns.register(Sum())\n"
+COLUMN_USED = """
+from skidway.kafka.columns import Origins
+from skidway.loader.datasource.columns import QUERY_RESERVED, own_fields
+from skidway.loader.reading.columns import OWN, REJECTED, RESERVED, Records, own_columns
+from skidway.loader.state.parquet_file import RISING
+from skidway.schemas.inference import naming
+
+ones = np.ones(2, np.int64)
+origins = Origins(ones, ones, ones, ones)
+records = Records(3, np.array([4, 5]), ones, origins)
+places = pa.array(["h", "h"]).dictionary_encode()
+print("_sum" in OWN.names, "_sum" in REJECTED.names, "_sum" in [x.name for x in own_fields()])
+print(all("_sum" in each for each in (RESERVED, QUERY_RESERVED, naming.RESERVED, RISING)))
+rows = pa.table(own_columns(records, places, places), OWN)
+print(rows.column("_sum").to_pylist() if "_sum" in OWN.names else rows.num_columns)
+"""
+
+
+def test_a_column_of_rows_is_one_file_and_one_line() -> None:
+    """A column that a test registers is written into files of rows and rejects, is read by
+    queries, and is a name that no field of a schema may have."""
+    assert said(COLUMN + COLUMN_REGISTERED + COLUMN_USED) == ["True True True", "True", "[7, 8]"]
+    assert said(COLUMN + COLUMN_USED) == ["False False False", "False", "9"]
