@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from skidway.coordination import ZooKeeperConnection
 from skidway.settings import setting
-
-ZOOKEEPER_CONNECT: Final = "zookeeper.connect"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +14,7 @@ class ZooKeeperSettings:
     of settings can also inherit from another one.)"""
 
     zookeeper_connect: str = setting(
-        ZOOKEEPER_CONNECT,
+        "zookeeper.connect",
         "127.0.0.1:2181",
         help="ZooKeeper's addresses: host:port,... A cluster of brokers has a chroot there "
         "(host:port,.../dc1); the registry has none, because one registry serves all clusters.",

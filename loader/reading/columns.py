@@ -1,5 +1,5 @@
-"""Gives the columns of `skidway.row_columns` their Arrow types and values, and defines the columns of
-files of rejects."""
+"""Gives the columns of `skidway.row_columns` their Arrow types and values, and defines the columns
+of files of rejects."""
 
 from __future__ import annotations
 

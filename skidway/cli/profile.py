@@ -23,9 +23,7 @@ from typing import Final
 
 from skidway import settings
 from skidway.dataclass import dataclass
-from skidway.kafka.settings import BOOTSTRAP_SERVERS
 from skidway.settings import setting
-from skidway.zookeeper_settings import ZOOKEEPER_CONNECT
 
 FILE: Final = "SKIDWAY_PROFILE"
 ENVIRONMENT: Final = {
@@ -41,10 +39,10 @@ class Profile:
     """The settings in a profile. A field is None if the profile does not set it."""
 
     bootstrap_servers: str | None = setting(
-        BOOTSTRAP_SERVERS, None, help="Brokers to begin with: host:port, comma-separated."
+        "bootstrap.servers", None, help="Brokers to begin with: host:port, comma-separated."
     )
     zookeeper_connect: str | None = setting(
-        ZOOKEEPER_CONNECT,
+        "zookeeper.connect",
         None,
         help="ZooKeeper of consumer groups, with its chroot; by default the brokers' own.",
     )

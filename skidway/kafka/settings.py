@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.connection import KafkaConnection
 from skidway.settings import setting
-
-BOOTSTRAP_SERVERS: Final = "bootstrap.servers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +18,7 @@ class KafkaSettings:
     CLIENT_ID: ClassVar[str] = "skidway"
 
     bootstrap_servers: str = setting(
-        BOOTSTRAP_SERVERS,
+        "bootstrap.servers",
         help="Brokers to begin with: host:port, comma-separated.",
         example="127.0.0.1:9092",
     )

@@ -148,8 +148,6 @@ def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
     text = settings.example(AgentSettings)
     assert keys_of(yaml.safe_load(uncommented(text, keys))) == keys
     required = {
-        "bootstrap.servers": "127.0.0.1:9092",
-        "schema.registry.url": "http://127.0.0.1:8081",
         "state.dir": "/var/lib/skidway/agent",
         "topic": "logs",
         "paths": "[/log/a]",

@@ -85,7 +85,7 @@ def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = NONE) -> byte
     body = codec.compress(built[HEADER_BYTES:])
     buffer = bytearray(built[:HEADER_BYTES] + body)
     buffer[8:12] = (len(body) + 49).to_bytes(4, "big")
-    buffer[21:23] = int(codec).to_bytes(2, "big")
+    buffer[21:23] = codec.number.to_bytes(2, "big")
     stamp(buffer, 0, base_offset, 5)
     assert header.count == len(rows)
     return with_crc(buffer)
