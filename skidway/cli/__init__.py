@@ -9,7 +9,8 @@ variables: `skidway.java` (for example SKIDWAY_JAVA and JAVA_HOME), `skidway.sys
 (NOTIFY_SOCKET), and `profile` (used by the commands that send requests to a cluster).
 
 Reading order: `commands` (dispatch, exit status), `streams` (no control character of a text reaches
-a terminal) and `profile` (the addresses of the user's cluster) come first. Then come `options`,
+a terminal), `profile` (the addresses of the user's cluster) and `connection` (to this cluster) come
+first. Then come `options`,
 `moments`, `plan` and `output`, which several nouns use. One module follows for each noun that
 belongs to no other package.
 """

@@ -13,6 +13,8 @@ Reading order, low to high:
                     record_bounds, record_headers, record_decoding
     protocol/       requests and responses as data, and their frames
     client/         producer, fetcher, metadata: a core without I/O, and two drivers that do the I/O
+    connection      how a program reaches a cluster; makes all clients
+    settings        the settings for this connection
     source          which cluster and topic a record was first written to, across mirrors
     partitioning    computes the partition of each key in a column of keys
     gaps            offsets that a mirror could not copy: the topic config `mirror.gaps`

@@ -1,5 +1,6 @@
 """The columns that Skidway adds to loaded rows and to the results of queries. Everything about a
-column is in its class.
+column is in its class: the modules origin, place and record have them; what a column is says the
+module column.
 
 Here are no values of Arrow or NumPy, so the programs that only need the names stay light. Who reads
 or writes rows uses the columns that are registered when its module is imported.

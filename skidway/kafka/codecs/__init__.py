@@ -1,5 +1,6 @@
 """Compresses and decompresses the records of batches in the forms that Kafka's clients write and
-read. Everything about a codec is in its module.
+read. Everything about a codec is in its module: none, gzip, snappy, lz4, zstd. What a codec is says
+the module codec.
 
 Decompression is bounded: it never writes more than `limit_bytes`, whatever sizes the input claims.
 Memory is allocated for a claimed size only if this size is at most 64 times the size of the input.
