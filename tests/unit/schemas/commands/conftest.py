@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from skidway.cli import main
-from skidway.schemas.client import RegistryAdministration
-from skidway.schemas.commands import connection
+from skidway.schemas.client import RegistryAdministration, RegistryConnection
 from support.registry_http import InProcess, Registry, administration
 
 
@@ -55,7 +54,7 @@ def run(
 ) -> Run:
     """Returns a function that runs a subcommand of `skidway schemas` in the directory `tmp_path`.
     So arguments may name files in this directory without a path."""
-    monkeypatch.setattr(connection, "RegistryAdministration", lambda url, security: client)
+    monkeypatch.setattr(RegistryConnection, "administration", lambda _: client)
     monkeypatch.chdir(tmp_path)
 
     def verb(*arguments: str) -> Done:
