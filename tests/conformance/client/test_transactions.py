@@ -40,6 +40,7 @@ from skidway.kafka.batch import read_header
 from skidway.kafka.client import LATEST, READ_UNCOMMITTED, Client, Fetcher, NewTopic
 from skidway.kafka.client import Producer as OurProducer
 from skidway.kafka.columns import decode
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.source import SkidwaySource
 from skidway.schemas.client import RegistryClient
@@ -441,7 +442,7 @@ def test_an_agent_finds_its_records_behind_an_open_transaction(
     transaction. Otherwise it would send them again, or declare them lost, after a restart."""
     one = np.ones(1, np.int64)
     batch = columns.encode(pa.array([b"line"]), one, origins=columns.Origins(*[one * 7] * 4))
-    settings: Any = SimpleNamespace(bootstrap_servers=log.kafka)
+    settings: Any = SimpleNamespace(kafka=KafkaConnection(log.kafka))
     with connected(settings) as (asking, sending):
         producer = OurProducer(sending)
         producer.send(log.tp, batch, 1)
