@@ -36,7 +36,6 @@ from skidway.telemetry import host_and_port
 PROGRAM = "audit"
 DIRECTORY = settings.DEFAULT_DIRECTORY
 STALE_AFTER_MS = 180_000
-REQUEST_TIMEOUT_MS = 10_000
 LISTENS_WITHIN_S = 2.0
 
 
@@ -233,7 +232,7 @@ def store_of(args: argparse.Namespace, given: AuditSettings | None) -> Path | No
 def client_of(args: argparse.Namespace, given: AuditSettings | None) -> Client:
     """Returns a client of the cluster whose audit topics are read."""
     if args.bootstrap_server is None and given is not None:
-        return for_a_person(given.bootstrap_servers).client()
+        return for_a_person(given.kafka).client()
     return connection(args).client()
 
 

@@ -25,6 +25,7 @@ from skidway.cli.connection import for_a_person
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
+from skidway.kafka.connection import KafkaConnection
 from skidway.schemas.consuming.asking import add_registry_option, registry
 from skidway.schemas.consuming.values import Values
 
@@ -123,7 +124,7 @@ def _addresses(args: argparse.Namespace, settings: AuditSettings | None) -> list
 
 
 def _cluster(stack: ExitStack, address: str, wanted: Collection[str]) -> SiteCluster:
-    client = stack.enter_context(for_a_person(address).client())
+    client = stack.enter_context(for_a_person(KafkaConnection(address)).client())
     return logs.look(client, wanted)
 
 

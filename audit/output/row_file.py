@@ -13,15 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from skidway import row_columns
 from skidway.kafka.record_layout import Int64s
-from skidway.row_columns import names_of
+from skidway.row_columns import TIMESTAMP
 
 BATCH_ROWS: Final = 65_536
 BUFFER_BYTES: Final = 1 << 20
-ORIGIN: Final = names_of(row_columns.ORIGIN)
-RECORD: Final = names_of(row_columns.POSITION)
-ROW_TIME: Final = row_columns.TIMESTAMP.name
 REJECT_TIME: Final = "timestamp_ms"
 
 UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
@@ -38,7 +34,7 @@ class RowFile:
         """The file is read through a buffer, so that a row group is never in memory as a whole."""
         self._parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
         self.is_of_rejects = REJECT_TIME in self._parquet.schema_arrow.names
-        self.time_column = REJECT_TIME if self.is_of_rejects else ROW_TIME
+        self.time_column = REJECT_TIME if self.is_of_rejects else TIMESTAMP.name
 
     def batches(
         self, columns: Sequence[str] | None = None, where: Where | None = None

@@ -9,6 +9,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from skidway.errors import UsageError
+from skidway.row_columns import (
+    AGENT,
+    FILE,
+    FILE_ID,
+    HOST,
+    KAFKA_OFFSET,
+    OFFSET,
+    PARTITION,
+    RowColumn,
+)
 
 ID_END: Final = 1 << 63
 FORMS: Final = (
@@ -70,15 +80,18 @@ def row_place(text: str, topic: str | None) -> Place:
     that the loader adds to each row (their names begin with `_`), and ignores all others. Raises
     UsageError."""
     row = _json(text) if text.lstrip().startswith("{") else _pairs(text)
-    if "_file_id" in row and "_offset" in row:
-        agent = _number("_agent", row["_agent"]) if "_agent" in row else None
-        byte, file = _number("_offset", row["_offset"]), _number("_file_id", row["_file_id"])
-        return FilePlace(byte, row.get("_host"), row.get("_file"), file, agent)
-    if {"_host", "_file", "_offset"} <= row.keys():
-        return FilePlace(_number("_offset", row["_offset"]), row["_host"], row["_file"])
-    if {"_partition", "_kafka_offset"} <= row.keys() and topic is not None:
-        partition = _number("_partition", row["_partition"])
-        return RecordPlace(topic, partition, _number("_kafka_offset", row["_kafka_offset"]))
+
+    def number(column: RowColumn) -> int:
+        return _number(column.name, row[column.name])
+
+    if {FILE_ID.name, OFFSET.name} <= row.keys():
+        agent = number(AGENT) if AGENT.name in row else None
+        host, path = row.get(HOST.name), row.get(FILE.name)
+        return FilePlace(number(OFFSET), host, path, number(FILE_ID), agent)
+    if {HOST.name, FILE.name, OFFSET.name} <= row.keys():
+        return FilePlace(number(OFFSET), row[HOST.name], row[FILE.name])
+    if {PARTITION.name, KAFKA_OFFSET.name} <= row.keys() and topic is not None:
+        return RecordPlace(topic, number(PARTITION), number(KAFKA_OFFSET))
     raise UsageError(
         "--row needs _file_id and _offset, or _host, _file and _offset, or _partition and"
         " _kafka_offset with --topic."

@@ -8,13 +8,14 @@ from typing import IO, Final
 
 import numpy as np
 
-from skidway.audit.output.row_file import ORIGIN, RECORD, RowFile, Where, int64s
+from skidway import row_columns
+from skidway.audit.output.row_file import RowFile, Where, int64s
 from skidway.audit.tracing.lines import LineRecord, LineRow, Point
 from skidway.kafka.columns import Bools, Int64s
 from skidway.kafka.origin import Origin
 
-AGENT, FILE, FIRST, LENGTH = ORIGIN
-PARTITION, OFFSET = RECORD
+ORIGIN = AGENT, FILE, FIRST, LENGTH = tuple(each.name for each in row_columns.ORIGIN)
+RECORD = PARTITION, OFFSET = (row_columns.PARTITION.name, row_columns.KAFKA_OFFSET.name)
 LENGTH_MAX: Final = 1 << 32
 """Every line has fewer bytes than this. So a line that contains a given byte of a file begins less
 than this many bytes before the given byte."""

@@ -19,9 +19,8 @@ from skidway import row_columns
 from skidway.errors import SkidwayError, UsageError
 from skidway.loader.reading.columns import RESERVED, field_of
 from skidway.loader.reading.decoder import check_reader
-from skidway.row_columns import PLACE, names_of
 
-PLACES: Final = names_of(PLACE)
+PLACES: Final = (row_columns.HOST.name, row_columns.FILE.name)
 """The columns whose values come from announcements, the agents' messages with a file's host and
 path."""
 QUERY_RESERVED: Final = RESERVED | {each.name for each in row_columns.columns()}

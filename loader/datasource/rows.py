@@ -18,7 +18,7 @@ from skidway.loader.datasource.options import Options
 from skidway.loader.datasource.ranges import OffsetRange
 from skidway.loader.reading.columns import Int64s, Records, WrittenRows, select, values_of
 from skidway.loader.reading.decoder import Decoder
-from skidway.row_columns import TIMESTAMP, names_of
+from skidway.row_columns import HEADERS, TIMESTAMP
 from skidway.schemas.codec.times import FAR_TIME, far
 
 Places = Callable[[Records], tuple[pa.Array, pa.Array]]
@@ -101,9 +101,9 @@ class Rows:
         headers = None if batch.headers is None else batch.headers.take(pa.array(chosen))
         rows = WrittenRows(records, hosts, files, self._part.topic, headers)
         wanted = [
-            each for each in row_columns.columns() if each.type != "headers" or headers is not None
+            each for each in row_columns.columns() if each is not HEADERS or headers is not None
         ]
-        return dict(zip(names_of(tuple(wanted)), values_of(wanted, rows), strict=True))
+        return dict(zip([each.name for each in wanted], values_of(wanted, rows), strict=True))
 
     def _column(self, column: pa.Array | None, field: pa.Field, count: int) -> pa.Array:
         if column is None:  # only another topic's schema has the column

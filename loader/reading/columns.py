@@ -97,32 +97,13 @@ def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
 
 @dataclass(frozen=True, slots=True)
 class WrittenRows:
-    """What the columns that Skidway adds are made from (`skidway.row_columns.Rows`)."""
+    """What the columns that Skidway adds are made from."""
 
     records: Records
     hosts: pa.Array
     files: pa.Array
     topic: str = ""
     headers: pa.Array | None = None
-
-    @property
-    def partition(self) -> int:
-        return self.records.partition
-
-    @property
-    def offsets(self) -> Int64s:
-        return self.records.offsets
-
-    @property
-    def timestamps(self) -> Int64s:
-        return self.records.timestamps
-
-    @property
-    def origins(self) -> Origins:
-        return self.records.origins
-
-    def __len__(self) -> int:
-        return len(self.records)
 
 
 def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.Array]:
@@ -133,7 +114,7 @@ def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.A
 
 def values_of(some: Iterable[RowColumn], rows: WrittenRows) -> list[pa.Array]:
     """Returns the values of columns."""
-    return [_array(each.values(rows), TYPES[each.type], len(rows)) for each in some]
+    return [_array(each.values(rows), TYPES[each.type], len(rows.records)) for each in some]
 
 
 def _array(values: Any, type_: pa.DataType, count: int) -> pa.Array:

@@ -13,10 +13,11 @@ import numpy as np
 
 from skidway.audit.counts import bucket
 from skidway.audit.output import StoreFailed
-from skidway.audit.output.row_file import ORIGIN, REJECT_TIME, UNREADABLE, RowFile, int64s
+from skidway.audit.output.row_file import REJECT_TIME, UNREADABLE, RowFile, int64s
 from skidway.loader.state.bucket_rows import BucketKey
 from skidway.loader.state.manifest import DataFile
 from skidway.loader.store import Store
+from skidway.row_columns import AGENT
 
 
 def rejects_in(store: Store, file: DataFile, bucket_ms: int) -> Counter[BucketKey] | None:
@@ -28,8 +29,8 @@ def rejects_in(store: Store, file: DataFile, bucket_ms: int) -> Counter[BucketKe
         if opened is None:
             return None
         with opened:
-            for batch in RowFile(opened).batches((ORIGIN[0], REJECT_TIME)):
-                agents = int64s(batch, ORIGIN[0])
+            for batch in RowFile(opened).batches((AGENT.name, REJECT_TIME)):
+                agents = int64s(batch, AGENT.name)
                 starts = bucket.start(int64s(batch, REJECT_TIME), bucket_ms)
                 pairs, counts = np.unique(np.stack([agents, starts]), axis=1, return_counts=True)
                 for agent, start, count in zip(*pairs.tolist(), counts.tolist(), strict=True):

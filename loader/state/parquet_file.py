@@ -16,7 +16,7 @@ from pyarrow import types
 from skidway.audit.counts import checksum
 from skidway.loader.state.manifest import DataFile
 from skidway.loader.store import Store, StoreWriter
-from skidway.row_columns import ORIGIN, columns, names_of
+from skidway.row_columns import ORIGIN, columns
 
 ROW_GROUP_ROWS: Final = 512 * 1024
 
@@ -158,7 +158,7 @@ class _Measured(io.RawIOBase):
 def _checksum(table: pa.Table) -> int:
     """Returns the sum of the hashes of the table's records. Returns 0 if the table lacks the
     columns of the records' origins (agent, file, offset, length)."""
-    names = names_of(ORIGIN)
+    names = [each.name for each in ORIGIN]
     if not set(names) <= set(table.column_names):
         return 0
     fields = [table.column(name).to_numpy() for name in names]

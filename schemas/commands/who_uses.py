@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from skidway.cli.connection import for_a_person
+from skidway.cli.connection import connection
 from skidway.cli.output import print_json, print_rows
 from skidway.errors import UsageError
 from skidway.kafka.client import EARLIEST, LATEST, Client
@@ -113,7 +113,7 @@ def _topics(
         return [], None
     rows: dict[_Key, _Row] = {}
     records = 0
-    with for_a_person(args.bootstrap_server).client() as cluster:
+    with connection(args).client() as cluster:
         ranges = _newest(cluster, _partitions(cluster, args.topic), args.records)
         for tp, batch in read_ranges(cluster, ranges):
             first, end = ranges[tp]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from skidway.cli.options import bootstrap_server
 from skidway.kafka.connection import KafkaConnection
@@ -10,9 +11,9 @@ from skidway.kafka.connection import KafkaConnection
 
 def connection(args: argparse.Namespace) -> KafkaConnection:
     """Returns the connection to the cluster that `bootstrap_server` names."""
-    return for_a_person(bootstrap_server(args))
+    return for_a_person(KafkaConnection(bootstrap_server(args)))
 
 
-def for_a_person(bootstrap_servers: str) -> KafkaConnection:
-    """Returns the connection to these brokers."""
-    return KafkaConnection(bootstrap_servers, request_timeout_ms=10_000, refused_timeout_ms=1_000)
+def for_a_person(kafka: KafkaConnection) -> KafkaConnection:
+    """Returns the same connection with short timeouts."""
+    return replace(kafka, request_timeout_ms=10_000, refused_timeout_ms=1_000)

@@ -23,12 +23,10 @@ class Reversed(Codec):
 """
 REGISTERED = "codecs.register(Reversed())\n"
 USED = """
-import numpy as np, pyarrow as pa
 from skidway.agent.settings import AgentSettings
 from skidway.broker.log.validation import BatchRefused, validate
-from skidway.kafka.batch import EncodedBatch, read_header, seal, seal_header
+from skidway.kafka.batch import EncodedBatch, read_header, seal
 from skidway.producer.settings import ProducerSettings
-from skidway.settings import documented
 from skidway.settings.spec import specs
 
 codec = Reversed()
@@ -73,14 +71,11 @@ COLUMN = """
 import numpy as np, pyarrow as pa
 from skidway import row_columns
 
-class Sum(row_columns.RowColumn):
-    "The sum of partition and offset."
-    name, type, rises = "_sum", "long", True
-
-    def values(self, rows):
-        return rows.offsets + rows.partition
+SUM = row_columns.RowColumn(
+    "_sum", "long", lambda rows: rows.records.offsets + rows.records.partition, rises=True
+)
 """
-COLUMN_REGISTERED = "row_columns.register(Sum())\n"
+COLUMN_REGISTERED = "row_columns.register(SUM)\n"
 COLUMN_USED = """
 from skidway.kafka.columns import Origins
 from skidway.loader.datasource.columns import QUERY_RESERVED, own_fields

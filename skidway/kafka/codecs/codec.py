@@ -23,12 +23,14 @@ class Codec(ABC):
     """A way to compress the records of a batch.
 
     number: Kafka's number, in the lowest three bits of a batch's attributes. name: its name in
-    settings. since_produce: the least version of Produce whose batches may have it.
+    settings. since_produce: the least version of Produce whose batches may have it. least_bytes:
+    the size of the shortest compressed data.
     """
 
     number: ClassVar[int]
     name: ClassVar[str]
     since_produce: ClassVar[int] = 0
+    least_bytes: ClassVar[int] = 1
 
     def __repr__(self) -> str:
         return self.name
@@ -52,7 +54,7 @@ class Codec(ABC):
         Raises CorruptBatch when the data is damaged, cut off, followed by other bytes, or would be
         longer than `limit_bytes`.
         """
-        if len(data) == 0:
+        if len(data) < self.least_bytes:
             raise CorruptBatch(f"no {self.name} data at all")
         return self._decompressed(data, limit_bytes, scratch)
 
