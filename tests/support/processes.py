@@ -263,8 +263,11 @@ def suspend(pid: int) -> None:
     tasks = Path(f"/proc/{pid}/task")
 
     def is_suspended() -> bool:
-        stats = (each / "stat" for each in tasks.iterdir())
-        return all(each.read_text().rpartition(")")[2].split()[0] == "T" for each in stats)
+        try:
+            stats = [(each / "stat").read_text() for each in tasks.iterdir()]
+        except (FileNotFoundError, ProcessLookupError):
+            return False  # a thread has just ended
+        return all(each.rpartition(")")[2].split()[0] == "T" for each in stats)
 
     eventually(is_suspended, every_s=0.001, what=f"process {pid} to be suspended")
 
