@@ -16,6 +16,7 @@ these exceptions it is also unknown whether the request takes effect. `close` ta
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -44,6 +45,10 @@ from skidway.errors import ConfigurationRefused, Unreachable
 from skidway.own_process import OwnProcess
 
 CONNECT_TIMEOUT_S = 15.0
+_ADDRESS = re.compile(r"(?:[^\s:\[\]]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
+_NODE = r"(?!\.{1,2}(?:/|$))[^\s/,]+"
+_CHROOT = re.compile(rf"{_NODE}(?:/{_NODE})*")
+"""One chroot for all addresses, behind the last of them."""
 RECONNECT_DELAY_MAX_S = 2.0
 ASK_AGAIN_AFTER_S = 0.1
 CLOSE_WITHIN_S = 5.0
@@ -321,12 +326,12 @@ def check_connect(connect: str) -> tuple[str, str]:
     ConfigurationRefused."""
     addresses, slash, chroot = connect.partition("/")
     for address in addresses.split(","):
-        host, _, port = address.strip().rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+        found = _ADDRESS.fullmatch(address.strip())
+        if found is None or not 0 < int(found[1]) < 65536:
             raise ConfigurationRefused(
                 f"zookeeper.connect: {connect!r} is not host:port[,host:port...][/chroot]"
             )
-    if slash and (not chroot or "//" in connect or connect.endswith("/")):
+    if slash and not _CHROOT.fullmatch(chroot):
         raise ConfigurationRefused(
             f"zookeeper.connect: {connect!r} has no valid chroot behind the /"
         )

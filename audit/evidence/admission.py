@@ -80,11 +80,12 @@ class Signatures:
 
 
 class _Own(NamedTuple):
-    """A sender that has proven its identity, and what it may say."""
+    """A sender that has proven its identity, and what it may say. identity: as the store has it."""
 
     found: Verified
     sender: Sender
     rights: Rights
+    identity: str
 
 
 class Admission:
@@ -101,6 +102,8 @@ class Admission:
         """By Python's `id` of what a verifier returns for a sender, and of the object `Sender`.
         The values keep both objects in memory, so no other object gets one of the ids. (Verifier
         and decoder mostly return the same objects for equal senders.)"""
+        self._keys: dict[str, int | None] = {}
+        """For each identity that is in `_own`: the number of the key with which it signed last."""
         self._has_unproven = False
 
     def verify(self, value: bytes, where: Heard | None) -> Verified:
@@ -123,7 +126,11 @@ class Admission:
             return True
         if isinstance(message, _SAID_OFTEN):
             known = self._own.get((id(found), id(message.sender)))
-            if known is not None and content_overclaim(known.rights, message) is None:
+            if (
+                known is not None
+                and self._keys.get(known.identity) == found.key
+                and content_overclaim(known.rights, message) is None
+            ):
                 return True
         if what := overclaim(found.identity, message):
             return self._counted(found, claim_of(message), Reason.NOT_OWN, what, where)
@@ -151,10 +158,12 @@ class Admission:
         """Notes that this sender is the holder of this identity, and which key it uses."""
         if len(self._own) >= KNOWN_MAX:
             self._own.clear()
-        own = _Own(found, sender, Rights.of(identity, sender))
+            self._keys.clear()
+        own = _Own(found, sender, Rights.of(identity, sender), str(identity))
         self._own[id(found), id(sender)] = own
+        self._keys[own.identity] = found.key
         self._connection.execute(
-            "INSERT OR REPLACE INTO signers VALUES (?, ?)", (str(identity), found.key)
+            "INSERT OR REPLACE INTO signers VALUES (?, ?)", (own.identity, found.key)
         )
 
     def _flaw_of_agent(self, identity: Identity, message: Message) -> tuple[Reason, str] | None:

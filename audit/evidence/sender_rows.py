@@ -122,6 +122,7 @@ class SenderRows:
             self._connection.executemany(_OFFSETS, said.offset_rows())
         if len(self._senders) > SENDERS_MAX:
             self._senders, self._indexes, self._partners, self._alone = [], {}, {}, {}
+            self._readings = {}
 
     def _add_sender(self, sender: Sender, agent: int) -> int:
         self._indexes[id(sender)] = len(self._senders)

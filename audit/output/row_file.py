@@ -14,13 +14,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skidway.kafka.record_layout import Int64s
-from skidway.row_columns import TIMESTAMP
 
 BATCH_ROWS: Final = 65_536
 BUFFER_BYTES: Final = 1 << 20
 REJECT_TIME: Final = "timestamp_ms"
 
-UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
+UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError, TypeError)
 """The errors of `RowFile` if the file is damaged or is not one of Skidway's Parquet files."""
 
 Where = Mapping[str, tuple[int, int]]
@@ -33,8 +32,6 @@ class RowFile:
     def __init__(self, file: IO[bytes]) -> None:
         """The file is read through a buffer, so that a row group is never in memory as a whole."""
         self._parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
-        self.is_of_rejects = REJECT_TIME in self._parquet.schema_arrow.names
-        self.time_column = REJECT_TIME if self.is_of_rejects else TIMESTAMP.name
 
     def batches(
         self, columns: Sequence[str] | None = None, where: Where | None = None

@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import pyarrow as pa
-
 from skidway.audit.output import Output
+from skidway.audit.output.row_file import UNREADABLE
 from skidway.audit.recount import checkpoints, manifests
 from skidway.audit.recount.manifests import ManifestUnreadable
 from skidway.audit.recount.named_files import COUNTED, NamedFile
@@ -85,8 +84,8 @@ class LoadedTopic:
                 continue
             with file:
                 try:
-                    yield from rows_in(file, named.path, named.load, sought)
-                except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+                    yield from rows_in(file, named, sought)
+                except UNREADABLE as error:
                     self.unread.append(f"{named.path} cannot be read: {error}")
             return
         self.unread.append(f"{named.path} is not there")

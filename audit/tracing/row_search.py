@@ -9,7 +9,8 @@ from typing import IO, Final
 import numpy as np
 
 from skidway import row_columns
-from skidway.audit.output.row_file import RowFile, Where, int64s
+from skidway.audit.output.row_file import REJECT_TIME, RowFile, Where, int64s
+from skidway.audit.recount.named_files import REJECTS, NamedFile
 from skidway.audit.tracing.lines import LineRecord, LineRow, Point
 from skidway.kafka.columns import Bools, Int64s
 from skidway.kafka.origin import Origin
@@ -26,16 +27,16 @@ Sought = Point | LineRecord
 no agent sent the record, the row is found only by the record's partition and offset."""
 
 
-def rows_in(file: IO[bytes], path: str, load: int, sought: Sought) -> Iterator[LineRow]:
-    """Yields the rows of a line that a Parquet file has."""
-    rows = RowFile(file)
-    names = (*ORIGIN, *RECORD, rows.time_column)
-    for batch in rows.batches(names, _where(sought)):
+def rows_in(file: IO[bytes], named: NamedFile, sought: Sought) -> Iterator[LineRow]:
+    """Yields the rows of a line that a Parquet file has. Raises one of UNREADABLE."""
+    is_reject = named.kind == REJECTS
+    names = (*ORIGIN, *RECORD, REJECT_TIME if is_reject else row_columns.TIMESTAMP.name)
+    for batch in RowFile(file).batches(names, _where(sought)):
         columns = {name: int64s(batch, name) for name in names}
         for row in np.flatnonzero(_is_sought(columns, sought)).tolist():
             origin = Origin(*(int(columns[name][row]) for name in ORIGIN))
             partition, offset, time_ms = (int(columns[name][row]) for name in names[len(ORIGIN) :])
-            yield LineRow(path, load, partition, offset, time_ms, origin, rows.is_of_rejects)
+            yield LineRow(named.path, named.load, partition, offset, time_ms, origin, is_reject)
 
 
 def _where(sought: Sought) -> Where:

@@ -30,6 +30,7 @@ from skidway.kafka.batch import (
     LENGTH_END,
     LOG_APPEND_TIME,
     MAGIC,
+    OFFSET_MAX,
     CorruptBatch,
 )
 from skidway.kafka.batch_unpacking import UnpackedRun
@@ -168,7 +169,7 @@ def _sound_headers(headers: Headers, packed_sizes: Int64s) -> Bools:
         headers["length"] == packed_sizes + (HEADER_BYTES - LENGTH_END)
     )
     sound &= (delta >= 0) & (delta < COUNT_MAX) & (count >= 0) & (count <= delta + 1)
-    sound &= (base >= 0) & (base <= np.iinfo(np.int64).max - delta)
+    sound &= (base >= 0) & (base < OFFSET_MAX - delta)
     sound &= np.isin(attributes & CODEC_MASK, list(codecs.BY_NUMBER))
     sound &= (count > 0) | (packed_sizes == 0) | (attributes & CONTROL != 0)
     return sound

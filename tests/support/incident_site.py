@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shlex
+import sqlite3
 import subprocess
 import sys
 import urllib.request
@@ -15,6 +16,8 @@ from typing import Any
 
 import yaml
 
+from skidway.audit.evidence.ledger import DATABASE
+from skidway.audit.topic.program_status import KIND
 from skidway.demo.site import DATACENTER
 from support.pipeline import Oracle, Pipeline, source
 from support.processes import call_skidway, eventually
@@ -84,13 +87,22 @@ class Incidents:
         )
 
     def wait_host(self) -> None:
-        """Waits until the audit knows this host. Lines may arrive before their agent has told its
-        host's name."""
+        """Waits until the audit knows this host, and how its agent was started. Lines may arrive
+        before their agent has told either."""
         eventually(
-            lambda: HOST in {host["host"] for host in self.asked("hosts")["hosts"]},
+            lambda: (
+                HOST in {host["host"] for host in self.asked("hosts")["hosts"]}
+                and self._agent_has_told_its_start()
+            ),
             every_s=0.2,
             what="the audit knows the host",
         )
+
+    def _agent_has_told_its_start(self) -> bool:
+        path = self.pipeline.site.data("audit") / DATABASE
+        with contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as store:
+            told = store.execute("SELECT producer FROM notes WHERE kind = ?", (KIND,))
+            return any(producer.isdigit() for (producer,) in told)  # an agent's is a number
 
     def wait_rejects(self, topic: str) -> None:
         """Waits until the offline cluster has the topic's rejected lines. The commands of this site

@@ -20,8 +20,12 @@ def test_connect_string_is_split(connect: str, expected: tuple[str, str]) -> Non
 
 
 @pytest.mark.parametrize(
-    "connect", ["", "host", "host:", ":2181", "h:0", "h:65536", "h:x", "h:1,", "h:1/", "h:1//a"]
-)
+    "connect",
+    [
+        "", "host", "host:", ":2181", "h:0", "h:65536", "h:x", "h:1,", "h:1/", "h:1//a", "h:²",
+        "h:٣", "::1:2181", "a b:1", "a:1/dc1,b:1", "a:1/dc1/../x",
+    ],
+)  # fmt: skip
 def test_bad_connect_string_is_refused(connect: str) -> None:
     """An invalid connect string of ZooKeeper is refused at once, with an error that names its
     configuration key."""

@@ -291,7 +291,14 @@ def test_the_audit_knows_which_keys_are_in_use() -> None:
     masters = [MASTER, MasterKey(2, b"b" * 32)]
     ledger = Ledger(signatures=Signatures(Mode.REQUIRE, Verifier(masters)))
     for number, (sender, master) in enumerate(
-        [(AGENT, masters[0]), (BROKER, masters[0]), (AGENT, masters[1])]
+        [
+            (AGENT, masters[0]),
+            (BROKER, masters[0]),
+            (AGENT, masters[1]),
+            (BROKER, masters[1]),
+            (BROKER, masters[0]),  # as if its older key had been put back
+            (BROKER, masters[0]),
+        ]
     ):
         value = encode(Heartbeat(sender, number, NOW + number))
         header = signature.sign(master.sender_key(HONEST[sender]), value)

@@ -16,7 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skidway.kafka import columns, origin
-from skidway.kafka.batch import HEADER_BYTES, CorruptBatch, EncodedBatch, read_header, seal, stamp
+from skidway.kafka.batch import (
+    HEADER_BYTES,
+    OFFSET_MAX,
+    CorruptBatch,
+    EncodedBatch,
+    read_header,
+    seal,
+    stamp,
+)
 from skidway.kafka.codecs import BY_NUMBER, NONE, Codec
 from skidway.kafka.columns import (
     DecodedRecords,
@@ -29,6 +37,7 @@ from skidway.kafka.columns import (
     sound_batches,
     unpack,
 )
+from skidway.kafka.run_unpacking import Workspace, unpack_run
 from support.randomness import share_of
 
 with warnings.catch_warnings():  # kafka-python calls a deprecated function
@@ -515,6 +524,18 @@ def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, code
         decode(memoryview(with_crc(raw)), limit_bytes=10_000)
     except CorruptBatch:
         pass
+
+
+def test_no_reader_takes_an_offset_that_no_log_reaches() -> None:
+    """Whether batches are decoded one by one or many at once, a batch with an offset from
+    OFFSET_MAX on is refused."""
+    for base, is_good in ((OFFSET_MAX - 100, True), (OFFSET_MAX, False)):
+        raw = bytearray(sample())
+        raw[:8] = base.to_bytes(8, "big")
+        assert len(unpack_run([memoryview(raw)], 10_000, Workspace(10_000)).headers) == is_good
+        if not is_good:
+            with pytest.raises(CorruptBatch):
+                decode(memoryview(raw))
 
 
 def test_huge_counts_allocate_nothing() -> None:
