@@ -24,6 +24,7 @@ Besides the files of the APIs, the package has these modules:
     exchange         one request, and the methods to answer it
     gathering        answers whose parts arrive one by one
     describe         settings as clients see them
+    produce_append   checks a producer's batch, and appends it
     produce_shape    the bytes that all Produce requests of a producer have in common
     produce_run      successive requests of a producer that differ only in their batches; they are
                      answered together

@@ -29,6 +29,7 @@ from collections.abc import Iterable
 
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
+from skidway.broker.api.produce_append import append
 from skidway.broker.api.produce_run import ALL, Alike
 from skidway.broker.api.produce_shape import learn
 from skidway.broker.api.registration import Api
@@ -39,8 +40,6 @@ from skidway.broker.log.validation import (
     BatchInvalid,
     BatchRefused,
     ReadOnlyTopic,
-    check_timestamps,
-    validate,
 )
 from skidway.broker.partitions.replica import NotEnoughReplicas, Replica
 from skidway.kafka.errors import ErrorCode
@@ -185,8 +184,7 @@ def _answer_nothing(request: Appending) -> None:
 def _append(
     broker: Broker, replica: Replica, records: memoryview | None, request: Appending
 ) -> None:
-    log, counts = replica.log, broker.counts
-    config = log.config
+    config = replica.log.config
     try:
         if records is None:
             raise BatchInvalid("no records")
@@ -197,33 +195,16 @@ def _append(
             )
         if request.acks == ALL:
             replica.check_insync()
-        header = validate(
-            records,
-            message_bytes_max=config.max_message_bytes,
-            produce_version=request.exchange.version,
-        )
-        if config.bounds_timestamps:
-            check_timestamps(
-                header,
-                broker.now_ms,
-                before_max=config.timestamp_before_max_ms,
-                after_max=config.timestamp_after_max_ms,
-            )
-        base, last, duplicate = log.append(records, header, replica.leader_epoch, broker.now_ms)
+        base, last, is_duplicate = append(broker, replica, records, request.exchange.version)
     except (BatchRefused, NotEnoughReplicas, SequenceRefused, StorageFailed) as error:
         if isinstance(error, StorageFailed):
             broker.partitions.touch(replica)
         broker.count_refused(replica.partition, type(error))
         request.refused.append(_refused(replica, error))
         return
-    if not duplicate:
-        broker.partitions.touch(replica)
-        counts.batches += 1
-        counts.messages += header.count
-        counts.appended_bytes += len(records)
     if config.append_time:
         request.append_time_ms = broker.now_ms
-    request.appended.append((replica, base, last + 1, duplicate))
+    request.appended.append((replica, base, last + 1, is_duplicate))
 
 
 def _refusal(version: int, request: Produce) -> ErrorCode | None:

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from skidway.broker.api.produce_append import append
 from skidway.broker.api.produce_shape import Shape, Shapes
 from skidway.broker.broker import Broker
 from skidway.broker.log.files import StorageFailed
 from skidway.broker.log.producer_state import SequenceRefused
-from skidway.broker.log.validation import BatchRefused, check_timestamps, validate
+from skidway.broker.log.validation import BatchRefused
 from skidway.broker.network.connection import Connection
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.produce import ProduceResult, write_response
@@ -152,33 +153,15 @@ def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> b
     replica = shape.replica
     if not replica.served:
         return False
-    log = replica.log
-    config = log.config
+    config = replica.log.config
     if not config.contiguous or config.append_time or config.min_insync_replicas > 1:
         return False
     try:
-        header = validate(
-            records,
-            message_bytes_max=config.max_message_bytes,
-            produce_version=shape.version,
-        )
-        if config.bounds_timestamps:
-            check_timestamps(
-                header,
-                broker.now_ms,
-                before_max=config.timestamp_before_max_ms,
-                after_max=config.timestamp_after_max_ms,
-            )
-        base, last, duplicate = log.append(records, header, replica.leader_epoch, broker.now_ms)
+        base, last, duplicate = append(broker, replica, records, shape.version)
     except (BatchRefused, SequenceRefused, StorageFailed):
         return False
     if duplicate:
         return False
-    counts = broker.counts
-    counts.batches += 1
-    counts.messages += header.count
-    counts.appended_bytes += len(records)
-    broker.partitions.touch(replica)
     if run is None or not run.takes(shape):
         run = Run(broker, connection, alike, shape)
         broker.appended.append(run)

@@ -4,11 +4,10 @@ of one batch.
 The records of a log are not sorted by event time. So the result is the record with the lowest
 offset among all records whose event time is the wanted time or later. The search uses indexes and
 batch headers to skip segments and batches whose largest timestamp is earlier. The search
-decompresses only batches that may contain the result, normally one. The decompressed records of a
-batch may have at most `RECORDS_BYTES_MAX` bytes.
+decompresses only batches that may contain the result, normally one.
 
 In three cases the result is not the offset of the record itself: if the batch's header contradicts
-its records, if the records cannot be read, or if the batch has more than `RECORDS_MAX` records. The
+its records, if the records cannot be read, or if there are too many (see `record_times`). The
 result is then the first offset of the batch that contains the record, or the log start offset if
 this is higher.
 """
@@ -17,30 +16,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.log.record_times import TimestampOffset, record_times
 from skidway.broker.log.scan import InvalidBatch, Window
 from skidway.broker.log.segment import LogPosition, Segment
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
-from skidway.kafka.codecs import codec_of
 from skidway.kafka.errors import ProtocolError
-from skidway.kafka.protocol.primitives import MessageReader
-
-RECORDS_BYTES_MAX = 64 << 20
-RECORDS_MAX = 200_000
-"""The broker reads the single records of a batch only if the batch has at most this many records.
-Reading so many records takes about 0.2 s.
-"""
-
-
-class TimestampOffset(NamedTuple):
-    """A record's event time in ms, and its offset. Both are -1 if a search has found no record."""
-
-    timestamp: int
-    offset: int
-
 
 NOT_FOUND = TimestampOffset(-1, -1)
 
@@ -153,35 +136,19 @@ def _headers(
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[TimestampOffset]:
-    if header.has_log_append_time or header.count > RECORDS_MAX:
+    if header.has_log_append_time:
         return
     body = os.pread(
         segment.file.descriptor, header.size_bytes - HEADER_BYTES, position + HEADER_BYTES
     )
     try:
-        yield from _decoded(body, header)
+        for found in record_times(body, header):
+            if found.timestamp > header.max_timestamp:
+                return  # the header contradicts its records
+            yield found
     except (CorruptBatch, ProtocolError):
         return  # a producer has sent this bad batch; consumers cannot read it either
 
 
 def _itself(header: BatchHeader, log_start_offset: int) -> TimestampOffset:
     return TimestampOffset(header.max_timestamp, max(header.base_offset, log_start_offset))
-
-
-def _decoded(body: bytes, header: BatchHeader) -> Iterator[TimestampOffset]:
-    reader = MessageReader(memoryview(codec_of(header).decompress(body, RECORDS_BYTES_MAX)))
-    for _ in range(header.count):
-        length = reader.varint()
-        start = reader.at
-        reader.int8()
-        timestamp = header.base_timestamp + reader.varlong()
-        offset = header.base_offset + reader.varint()
-        if timestamp > header.max_timestamp or not (
-            header.base_offset <= offset <= header.last_offset
-        ):
-            raise CorruptBatch(f"a record of time {timestamp} and offset {offset}")
-        yield TimestampOffset(timestamp, offset)
-        rest = length - (reader.at - start)
-        if rest < 0:
-            raise CorruptBatch(f"a record of {length} bytes")
-        reader.take(rest)

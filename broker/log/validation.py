@@ -3,8 +3,12 @@
 The rules are Kafka's (LogValidator). A request has one batch per partition. The batch has base
 offset 0, magic 2, a correct CRC, as many records as offsets, and at most `max.message.bytes` bytes.
 It is no control batch, belongs to no transaction, and does not have the timestamp type
-LogAppendTime. It uses zstd only if the version of the request supports zstd. The checks do not look
-at the records in the batch.
+LogAppendTime. It uses zstd only if the version of the request supports zstd.
+
+The checks do not look at the records in the batch, except for a batch whose header says that its
+largest event time is before that of its first record. Older versions of Sarama do not set the
+largest event time (https://github.com/IBM/sarama/pull/3108). The broker then reads it from the
+records, and writes it into the header, as Kafka does for every batch.
 """
 
 from __future__ import annotations
@@ -13,6 +17,8 @@ from typing import Final
 
 import google_crc32c
 
+from skidway.broker.log.config import LogConfig
+from skidway.broker.log.record_times import record_times
 from skidway.kafka.batch import (
     CODEC_MASK,
     CONTROL,
@@ -25,9 +31,11 @@ from skidway.kafka.batch import (
     BatchHeader,
     CorruptBatch,
     read_header,
+    stamp_max_timestamp,
     unpack_header,
 )
 from skidway.kafka.codecs import BY_NUMBER, ZSTD
+from skidway.kafka.errors import ProtocolError
 
 NO_TIMESTAMP: Final = -1
 _MAGIC_POSITION = 16
@@ -68,11 +76,43 @@ class TimestampRefused(BatchRefused):
 
 
 def validate(
-    batch: memoryview, *, message_bytes_max: int, produce_version: int = ZSTD.since_produce
+    batch: memoryview,
+    config: LogConfig,
+    now_ms: int,
+    produce_version: int = ZSTD.since_produce,
 ) -> BatchHeader:
-    """Returns the batch's header. Raises BatchRefused if `batch` is not exactly one batch that may
-    be appended.
+    """Returns the header of a batch that may be appended to a log with these settings. Writes the
+    largest event time into the batch if its header lacks it. Raises BatchRefused."""
+    header = _checked(batch, config.max_message_bytes, produce_version)
+    if header.max_timestamp < header.base_timestamp and not config.append_time:
+        header = stamp_max_timestamp(batch, 0, header, _largest_time(batch, header))
+    if config.bounds_timestamps:
+        _check_timestamps(header, config, now_ms)
+    return header
+
+
+def _check_timestamps(header: BatchHeader, config: LogConfig, now_ms: int) -> None:
+    """Raises TimestampRefused if an event time is too far before or after the present time.
+
+    Only the times in the header are checked: the largest time, and the time of the first record. A
+    record without a time (-1) always passes the check, as in Kafka.
     """
+    largest, first = header.max_timestamp, header.base_timestamp
+    before_max, after_max = config.timestamp_before_max_ms, config.timestamp_after_max_ms
+    if largest != NO_TIMESTAMP and largest - now_ms > after_max:
+        raise TimestampRefused(
+            f"the event time {largest} is more than {after_max} ms ahead of now, {now_ms}"
+        )
+    earliest = min(largest, first)
+    if earliest != NO_TIMESTAMP and now_ms - earliest > before_max:
+        raise TimestampRefused(
+            f"the event time {earliest} is more than {before_max} ms behind now, {now_ms}"
+        )
+
+
+def _checked(batch: memoryview, message_bytes_max: int, produce_version: int) -> BatchHeader:
+    """Checks everything but event times. Raises BatchRefused if `batch` is not exactly one batch
+    that may be appended."""
     header = unpack_header(batch) if len(batch) >= HEADER_BYTES else _header(batch)
     (
         base_offset,
@@ -110,23 +150,11 @@ def validate(
     return header
 
 
-def check_timestamps(header: BatchHeader, now_ms: int, *, before_max: int, after_max: int) -> None:
-    """Raises TimestampRefused if an event time is too far before or after the present time. Both
-    limits are in ms.
-
-    Only the times in the header are checked: the largest time, and the time of the first record. A
-    record without a time (-1) always passes the check, as in Kafka.
-    """
-    largest, first = header.max_timestamp, header.base_timestamp
-    if largest != NO_TIMESTAMP and largest - now_ms > after_max:
-        raise TimestampRefused(
-            f"the event time {largest} is more than {after_max} ms ahead of now, {now_ms}"
-        )
-    earliest = min(largest, first)
-    if earliest != NO_TIMESTAMP and now_ms - earliest > before_max:
-        raise TimestampRefused(
-            f"the event time {earliest} is more than {before_max} ms behind now, {now_ms}"
-        )
+def _largest_time(batch: memoryview, header: BatchHeader) -> int:
+    try:
+        return max(each.timestamp for each in record_times(batch[HEADER_BYTES:], header))
+    except (CorruptBatch, ProtocolError) as error:
+        raise BatchCorrupt(f"the largest event time is not known: {error}") from error
 
 
 def _header(batch: memoryview) -> BatchHeader:

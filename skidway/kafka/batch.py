@@ -213,18 +213,22 @@ def stamp_append_time(
     buffer: bytearray | memoryview, at: int, header: BatchHeader, now_ms: int
 ) -> BatchHeader:
     """Sets the timestamp of every record to the append time (LogAppendTime), in place. Returns the
-    new header.
-
-    The CRC covers timestamp type and time, so the CRC is computed again, in one pass over the
-    batch.
-    """
+    new header."""
     attributes = header.attributes | LOG_APPEND_TIME
     _INT16.pack_into(buffer, at + CRC_START, attributes)
-    _INT64.pack_into(buffer, at + _MAX_TIMESTAMP_START, now_ms)
+    return stamp_max_timestamp(buffer, at, header._replace(attributes=attributes), now_ms)
+
+
+def stamp_max_timestamp(
+    buffer: bytearray | memoryview, at: int, header: BatchHeader, timestamp: int
+) -> BatchHeader:
+    """Writes the largest timestamp into a batch, in place. Returns the new header. The CRC covers
+    this field, so the CRC is computed again, in one pass over the batch."""
+    _INT64.pack_into(buffer, at + _MAX_TIMESTAMP_START, timestamp)
     covered = bytes(memoryview(buffer)[at + CRC_START : at + header.size_bytes])
     crc = int(google_crc32c.value(covered))
     _UINT32.pack_into(buffer, at + _CRC_AT, crc)
-    return header._replace(attributes=attributes, max_timestamp=now_ms, crc=crc)
+    return header._replace(max_timestamp=timestamp, crc=crc)
 
 
 def emptied(header: BatchHeader) -> bytes:

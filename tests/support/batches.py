@@ -99,7 +99,8 @@ def put(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0
     """Validates one batch and appends it to the log, but does not write it to the segment file.
     Returns the batch's base offset."""
     view = memoryview(data)
-    return log.append(view, validate(view, message_bytes_max=1 << 30), epoch, now_ms).base_offset
+    header = validate(view, LogConfig(max_message_bytes=1 << 30), now_ms)
+    return log.append(view, header, epoch, now_ms).base_offset
 
 
 def flush(log: PartitionLog) -> Flush:

@@ -24,6 +24,7 @@ class Reversed(Codec):
 REGISTERED = "codecs.register(Reversed())\n"
 USED = """
 from skidway.agent.settings import AgentSettings
+from skidway.broker.log.config import LogConfig
 from skidway.broker.log.validation import BatchRefused, validate
 from skidway.kafka.batch import EncodedBatch, read_header, seal
 from skidway.producer.settings import ProducerSettings
@@ -34,7 +35,7 @@ batch = memoryview(bytearray(seal(EncodedBatch(codec.compress(b"1234abcd"), 5, 1
 
 def is_taken(version):
     try:
-        return validate(batch, message_bytes_max=100, produce_version=version).count == 1
+        return validate(batch, LogConfig(), 0, version).count == 1
     except BatchRefused as error:
         return str(error)
 

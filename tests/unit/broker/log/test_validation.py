@@ -5,6 +5,7 @@ from collections.abc import Callable
 import google_crc32c
 import pytest
 
+from skidway.broker.log.config import LogConfig
 from skidway.broker.log.validation import (
     BatchCorrupt,
     BatchInvalid,
@@ -13,16 +14,14 @@ from skidway.broker.log.validation import (
     TimestampRefused,
     UnsupportedCompression,
     UnsupportedFormat,
-    check_timestamps,
     validate,
 )
-from skidway.kafka.batch import read_header
 from skidway.kafka.codecs import BY_NUMBER, ZSTD, Codec
-from support.batches import batch, sized
+from support.batches import NOW_MS, batch, sized
 
 
 def check(data: bytes | bytearray, version: int = 9) -> None:
-    validate(memoryview(data), message_bytes_max=10_000, produce_version=version)
+    validate(memoryview(data), LogConfig(max_message_bytes=10_000), NOW_MS, version)
 
 
 def changed(at: int, value: bytes, *, crc: bool = True) -> bytearray:
@@ -97,9 +96,10 @@ def test_every_flipped_bit_behind_the_length_is_found(at: int) -> None:
 
 
 def window(limit: int) -> Callable[[int], None]:
+    config = LogConfig(timestamp_before_max_ms=limit, timestamp_after_max_ms=limit)
+
     def within(timestamp: int) -> None:
-        header = read_header(batch(b"a", timestamps=[timestamp]))
-        check_timestamps(header, 1_000_000, before_max=limit, after_max=limit)
+        validate(memoryview(batch(b"a", timestamps=[timestamp])), config, 1_000_000)
 
     return within
 
