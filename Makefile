@@ -28,7 +28,7 @@ PYTEST = started=$$(date +%s); status=0; \
 .NOTPARALLEL:
 
 .PHONY: help venv install install-dev lock demo doctor fmt lint type imports check \
-	docs-agent docs-ansible docs-promises screenshots lint-ansible $(SUITES) peers test test-deep foreign readers test-deploy test-operations test-all explore torture incidents mutants \
+	docs-ansible docs-promises docs-tables screenshots lint-ansible $(SUITES) peers test test-deep foreign readers test-deploy test-operations test-all explore torture incidents mutants \
 	bench bench-paper wheels deb clean
 
 help:
@@ -47,7 +47,7 @@ help:
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
-	@echo 'make docs-agent docs-ansible docs-promises    the tables that are made from settings, roles, and marks in tests'
+	@echo 'make docs-ansible docs-promises docs-tables   the tables that are made from settings, roles, and marks in tests'
 	@echo "make screenshots   the pictures of README and docs/audit.md, with Debian's Chromium"
 	@echo 'make lint-ansible    yamllint and ansible-lint on deploy/ansible'
 	@echo "make deb       the agent as a Debian package with its own environment, into dist; VERSION=x"
@@ -140,9 +140,9 @@ check: lint type imports
 docs-ansible: install-dev
 	$(BIN)/python -m deploy.variables
 
-# Writes the tables of settings in docs/agent.md.
-docs-agent: install-dev
-	PYTHONPATH=tests $(BIN)/python -m support.agent_page
+# Writes the tables of formats, settings, columns and codecs in docs/.
+docs-tables: install-dev
+	PYTHONPATH=tests $(BIN)/python -m support.generated_tables
 
 # Writes docs/promises.md from the marks in the tests.
 docs-promises: install-dev

@@ -88,6 +88,10 @@ Reading order, from the lowest package to the highest:
 
     parsing        framing (lines in bytes), then lines to columns
     shaping        rules that leave records out, and mask, hash, rename and remove fields
+    layouts        conversion patterns of log4j and of Python's logging
+    recipe         everything that decides which record a line becomes; the state stores recipes
+    unknown_logs   how an unknown log is written
+    parsers        the types of parsers: everything about a type in one module
     settings       all settings of the program
     formats        well-known logs by name
     configuration  the settings from all their files

@@ -7,11 +7,15 @@ only inside the checks that need them.
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from skidway.agent.parsers.settings import (
+    NAMES_MAX,
+    PATTERN_CHARACTERS_MAX,
+    ParserSettings,
+    check_field_name,
+)
 from skidway.agent.parsing.byte_order import WIDE
 from skidway.agent.parsing.framing import READ_BYTES, READ_LINES
 from skidway.agent.parsing.joins import CONTINUATION, END, START, TRACES, Rule
@@ -32,133 +36,14 @@ from skidway.settings import beside, setting
 from skidway.telemetry import host_and_port
 
 AUDIT_PREFIX = "_"
-GROUP_TYPES = ("int", "long", "float", "double", "boolean", "string")
 REJECTED_SUFFIX = ".rejected"
 
 LINE_BYTES_MAX = READ_BYTES // 4 * 3
-PATTERN_CHARACTERS_MAX = 8_192
-NAMES_MAX = 1_000
-"""The settings of a source name at most this many fields, and as many patterns of paths."""
 YEARS_MS = 10 * 365 * 86_400_000
 BATCH_BYTES_MIN = 16_384
 
 _TOPIC_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _TOPIC_CHARACTERS_MAX = 249 - len(REJECTED_SUFFIX)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ParserSettings:
-    """The settings that say how a line becomes fields."""
-
-    type: Literal["raw", "regex", "json", "csv", "logfmt", "log4j", "python"] = setting(
-        "type",
-        "raw",
-        help="raw: the line is one field; regex: named groups; json: an object; csv: values with a "
-        "delimiter between them; logfmt: key=value; log4j, python: as the program's pattern says.",
-    )
-    pattern: str | None = setting(
-        "pattern",
-        None,
-        help="For regex: RE2 for the whole record, with named groups. For log4j: the conversion "
-        "pattern of log4j or Logback. For python: the format of Python's logging.",
-        at_most=PATTERN_CHARACTERS_MAX,
-    )
-    date_format: str | None = setting(
-        "date_format",
-        None,
-        help="For python: datefmt, the format of %(asctime)s; Python's default if not set.",
-        at_most=PATTERN_CHARACTERS_MAX,
-    )
-    types: dict[str, str] = setting(
-        "types",
-        {},
-        help="If schema is not set: the groups or columns that are int, long, float, double or "
-        "boolean; an empty value becomes null. All other fields are strings. With json_field: "
-        "also the members that become fields; the map _extra takes the other members.",
-        at_most=NAMES_MAX,
-    )
-    columns: list[str] = setting(
-        "columns",
-        [],
-        help="For csv: the names of a line's values, in order. For logfmt, if schema is not set: "
-        "the keys that become fields; the map _extra takes the other keys.",
-        at_most=NAMES_MAX,
-    )
-    delimiter: str = setting(
-        "delimiter", ",", help="For csv: the one character between two values, or tab."
-    )
-    header: str | None = setting(
-        "header",
-        None,
-        help="For csv: the text of header lines, which are left out and counted as filtered; if "
-        "not set, a header is a line that consists of the names in columns.",
-    )
-    json_field: str | None = setting(
-        "json_field",
-        None,
-        help="For regex, log4j and python: the group whose text is a JSON object; the object's "
-        "members are fields.",
-    )
-
-    @property
-    def delimiter_character(self) -> str:
-        """The character between two values of a csv parser."""
-        return "\t" if self.delimiter in ("tab", "\\t") else self.delimiter
-
-    def check(self) -> None:
-        """Refuses the parser if settings that its type needs are missing, if it has settings of
-        other types, or if a type, column or delimiter is not valid."""
-        self._check_owners()
-        self._check_columns()
-        if self.type in _OWNERS["pattern"] and self.pattern is None:
-            raise ConfigurationRefused(f"parser.pattern is missing: a {self.type} parser needs one")
-        for name, kind in self.types.items():
-            if kind not in GROUP_TYPES:
-                raise ConfigurationRefused(
-                    f"parser.types: {name}: {kind!r} is none of {', '.join(GROUP_TYPES)}"
-                )
-
-    def _check_owners(self) -> None:
-        for name, types in _OWNERS.items():
-            if getattr(self, name) != getattr(_DEFAULTS, name) and self.type not in types:
-                raise ConfigurationRefused(
-                    f"parser.{name} does not belong to a parser of type {self.type}; it belongs to "
-                    f"a parser of type {' or '.join(types)}"
-                )
-
-    def _check_columns(self) -> None:
-        if self.type == "csv" and not self.columns:
-            raise ConfigurationRefused("parser.columns is missing: a csv parser needs the names")
-        for name in self.columns:
-            if not _NAME.fullmatch(name):
-                raise ConfigurationRefused(
-                    f"parser.columns: {name!r} is no name of a field; it takes a-z A-Z 0-9 _, and "
-                    "no digit at the beginning"
-                )
-        twice = next((name for name, n in Counter(self.columns).items() if n > 1), None)
-        if twice is not None:
-            raise ConfigurationRefused(f"parser.columns has {twice!r} twice")
-        character = self.delimiter_character
-        if len(character) != 1 or not character.isascii() or character.isalnum():
-            raise ConfigurationRefused(
-                f"parser.delimiter: {self.delimiter!r} is not one character such as , or ; or |, "
-                "nor tab"
-            )
-        if character in '"\r\n\0':
-            raise ConfigurationRefused(f"parser.delimiter cannot be {character!r}")
-
-
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OWNERS = {
-    "pattern": ("regex", "log4j", "python"),
-    "date_format": ("python",),
-    "types": ("regex", "csv", "logfmt", "log4j", "python"),
-    "columns": ("csv", "logfmt"),
-    "delimiter": ("csv",),
-    "header": ("csv",),
-    "json_field": ("regex", "log4j", "python"),
-}
-_DEFAULTS = ParserSettings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,11 +167,7 @@ class LabelSettings:
         if not self.fields:
             raise ConfigurationRefused("labels.fields is empty: name a field for each label")
         for name, label in self.fields.items():
-            if not _NAME.fullmatch(name):
-                raise ConfigurationRefused(
-                    f"labels.fields: {name!r} is no name of a field; it takes a-z A-Z 0-9 _, and "
-                    "no digit at the beginning"
-                )
+            check_field_name("labels.fields", name)
             if not label:
                 raise ConfigurationRefused(f"labels.fields: {name} needs the name of a label")
 
@@ -464,9 +345,9 @@ class SourceSettings:
         _check_topic(self.topic)
         path_texts.check("paths", self.paths)
         path_texts.check("exclude", self.exclude)
-        if self.timestamp is not None and self.parser.type == "raw" and self.format is None:
+        if self.timestamp is not None and not self.parser.kind.has_fields and self.format is None:
             raise ConfigurationRefused(
-                "timestamp: a raw parser has no fields to take the time from; "
+                f"timestamp: a {self.parser.type} parser has no fields to take the time from; "
                 "use a parser of another type"
             )
         if self.encoding in WIDE and self.container is not None:
@@ -482,16 +363,16 @@ class SourceSettings:
             raise ConfigurationRefused("parser.types: the schema already says the types of fields")
         if self.partitioning == "key" and self.key is None:
             raise ConfigurationRefused("partitioning: key needs the setting key")
-        if self.parser.type == "logfmt" and self.parser.columns and self.schema is not None:
+        if self.parser.kind.fills_by_name and self.parser.columns and self.schema is not None:
             raise ConfigurationRefused("parser.columns: the schema already says which keys count")
-        if self.parser.type == "json" and self.schema is None:
-            raise ConfigurationRefused("schema: a json parser needs one")
+        if self.parser.kind.needs_schema and self.schema is None:
+            raise ConfigurationRefused(f"schema: a {self.parser.type} parser needs one")
         _check_shape(self.shape, self.hash_key_location, self.colours)
 
     def _check_format(self) -> None:
         if self.format is not None and self.parser != ParserSettings():
             raise ConfigurationRefused("format: a source has either a format or a parser")
-        has_times = self.format is not None or self.parser.type in ("log4j", "python")
+        has_times = self.format is not None or self.parser.kind.takes_zone
         if self.timezone is not None and (not has_times or self.timestamp is not None):
             raise ConfigurationRefused(
                 "timezone: it belongs to format, and to a log4j or python parser; beside "

@@ -25,7 +25,8 @@ from skidway.agent.named_files import (
     trusted_owners,
     with_named,
 )
-from skidway.agent.settings import NAMES_MAX, SourceSettings, SourcesRule
+from skidway.agent.parsers.settings import NAMES_MAX
+from skidway.agent.settings import SourceSettings, SourcesRule
 from skidway.agent.values.path_texts import expanded, lies_within, matcher
 from skidway.agent.values.source_files import Version
 from skidway.dataclass import dataclass

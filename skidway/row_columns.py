@@ -21,14 +21,15 @@ Type = Literal["int", "long", "timestamp", "place", "string", "headers"]
 class RowColumn:
     """A column that Skidway adds to the columns of a schema.
 
-    name: no field of a schema may have it. type, is_null: of its values; is_null says whether a
-    value may be null. values: makes the column of rows that are written
-    (`skidway.loader.reading.columns.WrittenRows`): an array of NumPy or Arrow, or one value that
-    all rows have. rises: whether its numbers rise from row to row. in_files: whether files of rows
-    have it; if not, only queries of the data source have it.
+    name: no field of a schema may have it. help: what its values are, in a few words. type,
+    is_null: of its values; is_null says whether a value may be null. values: makes the column of
+    rows that are written (`skidway.loader.reading.columns.WrittenRows`): an array of NumPy or
+    Arrow, or one value that all rows have. rises: whether its numbers rise from row to row.
+    in_files: whether files of rows have it; if not, only queries of the data source have it.
     """
 
     name: str
+    help: str
     type: Type
     values: Callable[[Any], Any]
     is_null: bool = False
@@ -38,35 +39,46 @@ class RowColumn:
 
 # A record without origin, or with an impossible origin, has the values that the audit's counts use:
 # agent 0, its partition as the file, its offset in the topic, length 0.
-AGENT: Final = RowColumn("_agent", "long", attrgetter("records.origins.agent"))
-"""The agent's id."""
-FILE_ID: Final = RowColumn("_file_id", "long", attrgetter("records.origins.file"))
-"""The id that the agent has given to the file."""
-OFFSET: Final = RowColumn("_offset", "long", attrgetter("records.origins.first"), rises=True)
-"""The position of the line's first byte in the file."""
-LENGTH: Final = RowColumn("_length", "long", attrgetter("records.origins.length"))
-"""The length of the line in bytes."""
+AGENT: Final = RowColumn("_agent", "the agent's id", "long", attrgetter("records.origins.agent"))
+FILE_ID: Final = RowColumn(
+    "_file_id", "the id that the agent gave the file", "long", attrgetter("records.origins.file")
+)
+OFFSET: Final = RowColumn(
+    "_offset", "position of the line's first byte in the file", "long",
+    attrgetter("records.origins.first"), rises=True,
+)  # fmt: skip
+LENGTH: Final = RowColumn(
+    "_length", "length of the line in bytes", "long", attrgetter("records.origins.length")
+)
 ORIGIN: Final = (AGENT, FILE_ID, OFFSET, LENGTH)
 
-# Host and path come from the announcement of the file. In files of rows they are null only for
-# records without origin; in files of rejects, also if the file is not announced.
-HOST: Final = RowColumn("_host", "place", attrgetter("hosts"), is_null=True)
-"""The name of the host."""
-FILE: Final = RowColumn("_file", "place", attrgetter("files"), is_null=True)
-"""The path of the file."""
+HOST: Final = RowColumn(
+    "_host", "the host's name; null if no agent announced the file", "place",
+    attrgetter("hosts"), is_null=True,
+)  # fmt: skip
+FILE: Final = RowColumn(
+    "_file", "the file's path; null if no agent announced it", "place", attrgetter("files"),
+    is_null=True,
+)  # fmt: skip
 
-TIMESTAMP: Final = RowColumn("_timestamp", "timestamp", attrgetter("records.timestamps"))
-"""The event time, ms, UTC; its hour decides the row's directory."""
-TOPIC: Final = RowColumn("_topic", "string", attrgetter("topic"), in_files=False)
-"""The topic from which the row was read, for example `dc1.nginx`."""
-PARTITION: Final = RowColumn("_partition", "int", attrgetter("records.partition"))
-"""The partition of the record."""
-KAFKA_OFFSET: Final = RowColumn("_kafka_offset", "long", attrgetter("records.offsets"), rises=True)
-"""The offset of the record in its partition."""
-HEADERS: Final = RowColumn(
-    "_headers", "headers", attrgetter("headers"), is_null=True, in_files=False
+TIMESTAMP: Final = RowColumn(
+    "_timestamp", "event time; its hour decides the row's directory", "timestamp",
+    attrgetter("records.timestamps"),
+)  # fmt: skip
+TOPIC: Final = RowColumn(
+    "_topic", "the topic of the record", "string", attrgetter("topic"), in_files=False
 )
-"""All headers of the record; null if it has none."""
+PARTITION: Final = RowColumn(
+    "_partition", "partition of the record", "int", attrgetter("records.partition")
+)
+KAFKA_OFFSET: Final = RowColumn(
+    "_kafka_offset", "offset of the record in its partition", "long",
+    attrgetter("records.offsets"), rises=True,
+)  # fmt: skip
+HEADERS: Final = RowColumn(
+    "_headers", "all headers of the record; null if there are none", "headers",
+    attrgetter("headers"), is_null=True, in_files=False,
+)  # fmt: skip
 
 _columns = [*ORIGIN, HOST, FILE, TIMESTAMP, TOPIC, PARTITION, KAFKA_OFFSET, HEADERS]
 

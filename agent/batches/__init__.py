@@ -2,7 +2,6 @@
 do no I/O, never wait, and remember nothing. `program_versions` reads the files of keys and time
 zones once, and `rejections` and `fieldless` count.
 
-    recipe            everything that decides which record a line becomes; the state stores recipes
     program_versions  the versions of code that are a part of a recipe
     source_recipes    makes a source's recipe from its settings, and a schema if the source has none
     row_cost          how many lines may be read together, by what each record adds to its line

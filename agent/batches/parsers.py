@@ -7,39 +7,22 @@ loads only those modules that its sources need.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
-
 import pyarrow as pa
 
-from skidway.agent.batches.recipe import STRIP, Recipe, of_source
 from skidway.agent.batches.row_cost import lines_max
+from skidway.agent.parsers import kind_of
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.added_fields import AddedFields
-from skidway.agent.parsing.aliases import aliases_of
 from skidway.agent.parsing.blank_lines import BlankLinesParser
 from skidway.agent.parsing.coloured_lines import ColouredLinesParser
 from skidway.agent.parsing.containers import ContainerParser, without_fields
 from skidway.agent.parsing.framing import Framer, LineFramer
-from skidway.agent.parsing.json_lines import JsonParser
+from skidway.agent.parsing.left_out import BLANK
 from skidway.agent.parsing.lines import UTF_8
-from skidway.agent.parsing.parser import TIME_MARK, Parser
-from skidway.agent.parsing.prefixed_json import PrefixedJsonParser, prefix_groups
-from skidway.agent.parsing.raw import RawParser
-from skidway.agent.parsing.regex import RegexParser, groups_of
-from skidway.agent.parsing.replacing import (
-    DecodingParser,
-    ReplacingParser,
-    check_groups,
-    without_mark,
-)
-from skidway.agent.parsing.text_fields import TextFields, TextTimes, time_field
-from skidway.agent.parsing.timestamps import TimeFormat
-from skidway.agent.shaping.grammar import parse
-from skidway.agent.shaping.shaped_schemas import removed_names
-from skidway.agent.values.terminals import Escapes
+from skidway.agent.parsing.parser import Parser
+from skidway.agent.parsing.regex import groups_of
+from skidway.agent.parsing.replacing import DecodingParser, ReplacingParser, without_mark
+from skidway.agent.recipe import STRIP, Recipe, of_source
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 
@@ -124,130 +107,11 @@ def _decoding(recipe: Recipe, schema: pa.Schema) -> Parser:
 
 
 def _cleaning(recipe: Recipe, schema: pa.Schema) -> Parser:
-    parser = _BUILDERS[recipe.parser](recipe, schema)
-    apart = recipe.delimiter if recipe.parser == "csv" else ""
-    if recipe.leaves_out_blank_lines:
+    kind = kind_of(recipe.parser, recipe.json_field)
+    parser = kind.parser(recipe, schema)
+    apart = recipe.delimiter if kind.is_separated else ""
+    if BLANK in kind.leaves_out:
         parser = BlankLinesParser(parser, apart)
     if recipe.colours == STRIP:
-        parser = ColouredLinesParser(parser, _escapes(recipe), apart)
+        parser = ColouredLinesParser(parser, kind.escapes, apart)
     return parser
-
-
-def _escapes(recipe: Recipe) -> Escapes:
-    if recipe.parser == "json" or recipe.json_field is not None:
-        return "json"
-    return "logfmt" if recipe.parser == "logfmt" else ""
-
-
-def _time_format(recipe: Recipe) -> TimeFormat | None:
-    if recipe.time_format is None:
-        return None
-    return TimeFormat(recipe.time_format, recipe.timezone)
-
-
-def _defaults(recipe: Recipe) -> dict[str, Any]:
-    document = json.loads(recipe.schema.text)
-    if type(document) is not dict or "fields" not in document:
-        raise ConfigurationRefused("the schema is no record; its fields are what a parser fills")
-    return {each["name"]: each["default"] for each in document["fields"] if "default" in each}
-
-
-def _raw(recipe: Recipe, schema: pa.Schema) -> Parser:
-    return RawParser(schema, frozenset(_defaults(recipe)))
-
-
-def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
-    assert recipe.pattern is not None
-    if recipe.on_error == "replace":
-        check_groups(groups_of(recipe.pattern))
-    if recipe.json_field is not None:
-        return _prefixed_json(recipe, schema, recipe.pattern, recipe.json_field)
-    return _groups(recipe, schema, recipe.pattern)
-
-
-def _prefixed_json(recipe: Recipe, schema: pa.Schema, pattern: str, group: str) -> Parser:
-    """Returns the parser for JSON objects after a prefix. This parser consists of two parsers, one
-    for the prefix and one for the object; each of them fills its own fields.
-    """
-    groups = prefix_groups(pattern, group)
-    times = [name in groups for name in recipe.time_fields]
-    if any(times) and not all(times):
-        raise ConfigurationRefused(
-            "timestamp.fields: take all of them from groups of parser.pattern, or all of them from "
-            "members of the JSON object"
-        )
-    names = {name for name in groups if name != group}
-    if any(times):
-        of_time = time_field(schema, groups)
-        names |= {TIME_MARK} | ({of_time.name} if of_time is not None else set())
-    inner = pa.schema([field for field in schema if field.name not in names])
-    outer = pa.schema([*(field for field in schema if field.name in names), (group, pa.string())])
-    timeless = replace(recipe, time_fields=(), time_format=None, time_on_error="reject")
-    prefix = _groups(recipe if any(times) else timeless, outer, pattern)
-    members = _json(timeless if any(times) else recipe, inner)
-    return PrefixedJsonParser(prefix, members, group, prefix_has_time=any(times))
-
-
-def _groups(recipe: Recipe, schema: pa.Schema, pattern: str) -> RegexParser:
-    return RegexParser(
-        pattern,
-        schema,
-        frozenset(_defaults(recipe)),
-        recipe.time_fields,
-        _time_format(recipe),
-        is_multiline=recipe.multiline is not None,
-        keeps_unreadable=recipe.time_on_error == "read_time",
-    )
-
-
-def _json(recipe: Recipe, schema: pa.Schema) -> JsonParser:
-    return JsonParser(
-        schema,
-        _defaults(recipe),
-        recipe.time_fields,
-        _time_format(recipe),
-        keeps_unreadable=recipe.time_on_error == "read_time",
-        aliases=aliases_of(json.loads(recipe.schema.text)),
-        removed=removed_names(parse(recipe.shape)),
-    )
-
-
-def _csv(recipe: Recipe, schema: pa.Schema) -> Parser:
-    from skidway.agent.parsing.csv_lines import CsvParser
-
-    if recipe.on_error == "replace":
-        check_groups(recipe.columns)
-    times = TextTimes(
-        recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time",
-        is_padded=True,
-    )  # fmt: skip
-    fields = TextFields(
-        schema,
-        recipe.columns,
-        frozenset(_defaults(recipe)),
-        times,
-        source="column of parser.columns",
-    )
-    return CsvParser(recipe.columns, recipe.delimiter, fields, recipe.header)
-
-
-def _logfmt(recipe: Recipe, schema: pa.Schema) -> Parser:
-    from skidway.agent.parsing.logfmt import LogfmtParser
-
-    times = TextTimes(recipe.time_fields, _time_format(recipe), recipe.time_on_error == "read_time")
-    return LogfmtParser(
-        schema,
-        _defaults(recipe),
-        times,
-        aliases=aliases_of(json.loads(recipe.schema.text)),
-        removed=removed_names(parse(recipe.shape)),
-    )
-
-
-_BUILDERS: dict[str, Callable[[Recipe, pa.Schema], Parser]] = {
-    "raw": _raw,
-    "regex": _regex,
-    "json": _json,
-    "csv": _csv,
-    "logfmt": _logfmt,
-}

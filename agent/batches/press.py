@@ -26,7 +26,6 @@ from skidway.agent.batches.filtered import Filtered
 from skidway.agent.batches.framed_lines import FramedLines, hole_detail, overlong
 from skidway.agent.batches.outcomes import outcomes
 from skidway.agent.batches.parsers import added_fields, build_parser, framer_of
-from skidway.agent.batches.recipe import Recipe, TopicSnapshot
 from skidway.agent.batches.records import Int64s, Records, distinct, sizes_of
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.shape import filters_of, shape_of, without_left_out
@@ -47,6 +46,7 @@ from skidway.agent.parsing.parser import (
     in_places,
 )
 from skidway.agent.parsing.replacing import MARK
+from skidway.agent.recipe import Recipe, TopicSnapshot
 from skidway.agent.values.intents import Reading
 from skidway.agent.values.tracked import ReadingOutcome
 from skidway.dataclass import dataclass

@@ -14,10 +14,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-from skidway.agent.batches.recipe import STRIP, Recipe
+from skidway.agent.parsers import kind_of
 from skidway.agent.parsing.framing import FRAMING_VERSION
 from skidway.agent.parsing.lines import UTF_8
 from skidway.agent.parsing.runtimes import DOCKER
+from skidway.agent.recipe import STRIP, Recipe
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.pseudonyms import HashKey, read_key, taken_key
 from skidway.agent.shaping.rules import SHAPE_VERSION, Mask
@@ -56,8 +57,11 @@ def program_of(recipe: Recipe) -> str:
     names = [program_version()]
     rules = _rules_of(recipe)
     has_masks = any(isinstance(rule, Mask) for rule in rules)
-    has_json = recipe.parser == "json" or recipe.json_field is not None or recipe.is_replay
-    if has_json or recipe.container == DOCKER or recipe.encoding != UTF_8 or has_masks:
+    kind = kind_of(recipe.parser, recipe.json_field)
+    if (
+        kind.uses_python or recipe.is_replay or has_masks
+        or recipe.container == DOCKER or recipe.encoding != UTF_8
+    ):  # fmt: skip
         # Python's tables decide which characters bytes mean in an encoding other than UTF-8.
         # Python's JSON decoder decides which lines are JSON, and how many digits a number may have
         # (patch releases of Python have changed this limit). If a line is not JSON, its rejected
@@ -65,7 +69,7 @@ def program_of(recipe: Recipe) -> str:
         # tables of letters.
         names.append(f"python-{platform.python_version()}")
     has_patterns = recipe.multiline or recipe.container or recipe.path_patterns or rules
-    if recipe.parser != "raw" or has_patterns or recipe.colours == STRIP:
+    if kind.uses_pyarrow or has_patterns or recipe.colours == STRIP:
         # pyarrow matches regular expressions (with RE2), and converts text to numbers, booleans and
         # times.
         names.append(f"pyarrow-{_version('pyarrow')}")

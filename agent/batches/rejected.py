@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from skidway.agent.batches.recipe import Recipe
 from skidway.agent.parsing import replayed
 from skidway.agent.parsing.parser import DETAIL_CHARACTERS_MAX
+from skidway.agent.recipe import Recipe
 from skidway.agent.shaping.rejected_text import WITHHELD
 from skidway.dataclass import dataclass
 from skidway.kafka.batch import HEADER_BYTES

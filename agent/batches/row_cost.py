@@ -7,8 +7,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from skidway.agent.batches.recipe import Recipe, of_source
 from skidway.agent.parsing.framing import READ_LINES
+from skidway.agent.recipe import Recipe, of_source
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 

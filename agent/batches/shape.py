@@ -22,21 +22,20 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.batches.program_versions import key_of
-from skidway.agent.batches.recipe import Recipe, Schema, of_source
+from skidway.agent.parsers import escapings, kind_of
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.aliases import aliases_of
 from skidway.agent.parsing.byte_order import UTF_8
+from skidway.agent.parsing.left_out import LEFT_OUT
 from skidway.agent.parsing.parser import (
-    BLANK,
-    CSV_HEADER,
     ENCODING,
     EXTRA,
-    LEFT_OUT,
     NO_TIME,
     TOO_LONG,
     Parsed,
     Reject,
 )
+from skidway.agent.recipe import Recipe, Schema, of_source
 from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.growth import GROWTH_MAX
@@ -80,8 +79,7 @@ def filters_of(recipe: Recipe, shape: RecordShape | None) -> tuple[str, ...]:
     """Returns the names of all those rules of a recipe that leave records out, including those of
     LEFT_OUT by which the recipe's parser leaves lines out."""
     rules = () if shape is None else tuple(shape.filters)
-    own = (BLANK,) if recipe.leaves_out_blank_lines else ()
-    own = (CSV_HEADER, *own) if recipe.parser == "csv" else own
+    own = kind_of(recipe.parser, recipe.json_field).leaves_out
     return (*rules, *(name for name in own if name not in rules))
 
 
@@ -124,10 +122,10 @@ class RecordShape:
             whole = unshaped(recipe.schema.text, rules)
         self._shaper = Shaper(rules, key_of(recipe))
         self.filters = self._shaper.filters
-        self.rejected = RejectedText(rules, recipe.encoding)
+        self.rejected = RejectedText(rules, recipe.encoding, escapings())
         self._private = _private_members(rules, self.parsing.schema.text)
         before = self.before.arrow_schema
-        if recipe.parsed_schema and recipe.fills_by_name:
+        if recipe.parsed_schema and kind_of(recipe.parser, recipe.json_field).fills_by_name:
             before = Codec(whole).arrow_schema  # also has fields that no parser fills
         self._after = check(recipe.shape, rules, before)
         _check_schema(self._after, codec)
@@ -200,7 +198,9 @@ def _private_members(rules: Sequence[Rule], schema: str) -> dict[str, RejectedTe
     """Returns what hides the values of private members in `_extra`, by the names and aliases of the
     members; None for members that rules remove."""
     found = {
-        name: None if any(isinstance(rule, Remove) for rule in own) else RejectedText(own, UTF_8)
+        name: None
+        if any(isinstance(rule, Remove) for rule in own)
+        else RejectedText(own, UTF_8, escapings())
         for name, own in private_rules(rules).items()
     }
     aliases = aliases_of(json.loads(schema))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from skidway.agent.batches.program_versions import at_present
-from skidway.agent.batches.recipe import KEEP, STRIP, Recipe, Schema, TopicSnapshot, fills_by_name
+from skidway.agent.parsers import kind_of
 from skidway.agent.parsing import derived
 from skidway.agent.parsing.added_fields import path_groups
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, UTF_16LE
-from skidway.agent.parsing.prefixed_json import prefix_groups
-from skidway.agent.parsing.regex import groups_of
+from skidway.agent.recipe import KEEP, STRIP, Recipe, Schema, TopicSnapshot
 from skidway.agent.settings import ReplaySource, SourceSettings
 from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
@@ -59,7 +58,7 @@ def recipe_of(
         fields=tuple(sorted(source.fields.items())),
         time_on_error="reject" if time is None else time.on_error,
         is_replay=isinstance(source, ReplaySource),
-        columns=tuple(source.parser.columns) if source.parser.type == "csv" else (),
+        columns=tuple(source.parser.columns) if source.parser.kind.is_separated else (),
         delimiter=source.parser.delimiter_character,
         header=source.parser.header,
         json_field=source.parser.json_field,
@@ -75,7 +74,7 @@ def recipe_of(
 def _usual_colours(source: SourceSettings) -> str:
     """Whether codes for terminals are taken out of lines if the source does not say it. They stay
     in texts to which nothing else is done."""
-    return KEEP if source.parser.type == "raw" and not parse(source.shape or "") else STRIP
+    return STRIP if source.parser.kind.has_fields or parse(source.shape or "") else KEEP
 
 
 def big_endian(source: SourceSettings, recipe: Recipe) -> Recipe | None:
@@ -106,39 +105,28 @@ def _parsed_schema(source: SourceSettings, text: str) -> str:
     if source.schema is None:
         return _derived_before_rules(source)
     before = unshaped(text, rules)
-    if fills_by_name(source.parser.type, source.parser.json_field):
+    kind = kind_of(source.parser.type, source.parser.json_field)
+    if kind.fills_by_name:
         needed = {*path_groups(source.path_patterns), *source.fields, *source.label_fields}
-        if source.parser.json_field is not None:
-            needed.update(prefix_groups(source.parser.pattern or "", source.parser.json_field))
+        needed.update(kind.fixed_fields(source.parser))
         return without_unused(before, rules, text, needed)
     return before
 
 
 def _derived_before_rules(source: SourceSettings) -> str:
-    parser = source.parser  # never json: for json, the settings require a schema
-    times = [] if source.timestamp is None else source.timestamp.fields
-    optional: list[str] = []
-    with_time = source.timestamp is not None
-    if parser.type == "logfmt":
-        groups = optional = list(dict.fromkeys([*parser.columns, *times]))
-    elif parser.json_field is not None:
-        groups = prefix_groups(parser.pattern or "", parser.json_field)
-        optional = [name for name in parser.types if name not in groups]
-        with_time = with_time and set(times) <= set(groups)
-        groups = [*groups, *optional]
-    else:
-        pattern = parser.pattern
-        groups = parser.columns or [derived.LINE_FIELD] if pattern is None else groups_of(pattern)
+    parser, time = source.parser, source.timestamp
+    times = [] if time is None else time.fields
+    fields = kind_of(parser.type, parser.json_field).fields(parser, times)
     return derived.schema(
         source.topic,
-        groups,
-        with_time=with_time,
+        fields.names,
+        with_time=time is not None and fields.may_have_time,
         with_mark=source.on_error == "replace",
-        with_time_mark=source.timestamp is not None and source.timestamp.on_error == "read_time",
+        with_time_mark=time is not None and time.on_error == "read_time",
         is_container=source.container is not None,
         added=[*path_groups(source.path_patterns), *source.fields, *source.label_fields],
         with_origin=source.replay,
         types=parser.types,
-        optional=optional,
-        with_extra=parser.type == "logfmt" or parser.json_field is not None,
+        optional=fields.optional,
+        with_extra=fields.has_extra,
     )

@@ -14,13 +14,13 @@ from typing import Final
 
 from skidway import log
 from skidway.agent.batches.press import Press
-from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.cluster.known_schemas import Registry
 from skidway.agent.configuration import Faults, refusal_of
 from skidway.agent.named_files import read_any
 from skidway.agent.named_files import schema_text as schema_text_of
+from skidway.agent.recipe import Recipe, Schema, TopicSnapshot
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused, Unreachable

@@ -4,10 +4,10 @@ now."""
 from __future__ import annotations
 
 from skidway.agent.batches.parsers import framer_of
-from skidway.agent.batches.recipe import Recipe
 from skidway.agent.batches.source_recipes import big_endian
 from skidway.agent.files.patterns import patterns_of
 from skidway.agent.files.sources import Manner, TailedSource
+from skidway.agent.recipe import Recipe
 from skidway.agent.settings import ReplaySource, SourceSettings
 from skidway.agent.values.labels import LabelSource
 from skidway.dataclass import dataclass

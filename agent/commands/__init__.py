@@ -5,10 +5,7 @@ reloading     `reload`: asks the running agent to use the changed settings
 draining      `drain`: tells the audit, for every topic, that no more lines will come
 guessing      `guess`: proposes settings for an unknown log (samples: the first lines of a file, and
               their encoding; proposals: how a proposal is tried;
-              unnamed_formats: values with a delimiter, pairs, JSON after a prefix;
               json_schemas: schemas of JSON lines; leading_texts: text after a time, stack traces;
-              written_times: how times are written (time_forms: composes forms of their parts;
-              time_neighbours: what else belongs to a time; zone_letters: letters of zones);
               secret_texts: what looks like secrets; guess_report: shows the proposal)
 replaying     `replay`, `replayed`: sends repaired lines once
 testing       `test`: the rows and rejects that the lines of a file would become

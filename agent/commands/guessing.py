@@ -18,8 +18,6 @@ from skidway.agent.commands import (
     leading_texts,
     samples,
     secret_texts,
-    unnamed_formats,
-    written_times,
 )
 from skidway.agent.commands.json_schemas import JsonSchema
 from skidway.agent.commands.proposals import (
@@ -32,15 +30,20 @@ from skidway.agent.commands.proposals import (
     tried,
 )
 from skidway.agent.commands.samples import Sample
-from skidway.agent.commands.written_times import Reading
 from skidway.agent.formats import catalog
+from skidway.agent.parsers import BY_NAME, kind_of
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing import derived
 from skidway.agent.parsing.containers import STREAM, TIME
-from skidway.agent.parsing.parser import BLANK, CSV_HEADER, TIME_MARK
+from skidway.agent.parsing.left_out import BLANK, CSV_HEADER
+from skidway.agent.parsing.parser import TIME_MARK
 from skidway.agent.parsing.regex import anchored
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.parsing.runtimes import CRI
-from skidway.agent.settings import ParserSettings, TimestampSettings
+from skidway.agent.settings import TimestampSettings
+from skidway.agent.unknown_logs import written_times
+from skidway.agent.unknown_logs.prefixed_json import LEVEL
+from skidway.agent.unknown_logs.written_times import Reading
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused, SkidwayError
 
@@ -79,7 +82,7 @@ def guess(path: Path, lines_max: int, encoding: str | None = None) -> Guess:
     found = [each for each in (as_json, _as_format(sample)) if each is not None]
     best = max(found, key=lambda each: each.preview.share, default=None)
     unnamed = _as_unnamed(sample)
-    if unnamed is not None and _is_untimed_csv(unnamed):
+    if unnamed is not None and _has_untimed_values(unnamed):
         timed = _as_timed(sample)
         if timed is not None and timed.preview.share >= NAMED_LEAST:
             unnamed = timed
@@ -139,8 +142,8 @@ def _with_notes(found: Guess, sample: Sample, encoding: str | None) -> Guess:
     return replace(found, notes=(*found.notes, note)) if note else found
 
 
-def _is_untimed_csv(found: Guess) -> bool:
-    return found.block["parser"]["type"] == "csv" and "timestamp" not in found.block
+def _has_untimed_values(found: Guess) -> bool:
+    return found.source.parser.kind.is_separated and "timestamp" not in found.block
 
 
 def _beginnings(found: Guess, sample: Sample) -> list[list[str]]:
@@ -259,7 +262,7 @@ def _as_format(sample: Sample) -> Guess | None:
     times = written_times.leading(sample.strings)
     zone = {"timezone": times.timezone} if times is not None and times.timezone else {}
     for name, form in catalog.formats().items():
-        if form.logfmt and not _is_of(form, sample):
+        if form.parser.kind.fills_by_name and not _is_of(form, sample):
             continue
         if not _begins_a_record(form, sample):
             continue  # trying a format takes far longer than looking whether its pattern ever fits
@@ -287,7 +290,7 @@ def _is_mistaken(form: catalog.Format, made: Preview) -> bool:
     return signs < SIGNS_LEAST * len(rows) or 2 * levels > len(rows)
 
 
-_LEVEL: Final = re.compile(unnamed_formats.LEVEL)
+_LEVEL: Final = re.compile(LEVEL)
 
 
 def _begins_a_record(form: catalog.Format, sample: Sample) -> bool:
@@ -298,43 +301,40 @@ def _begins_a_record(form: catalog.Format, sample: Sample) -> bool:
 
 
 def _is_of(form: catalog.Format, sample: Sample) -> bool:
-    """Whether a log is in this logfmt format: most lines have the format's first key and the keys
-    of its time, and the format has every key that most lines have. (The share of lines that the
-    parser accepts shows nothing, because the parser accepts every line with key=value pairs.)
+    """Whether a log is in this format, whose parser finds the fields' names in the line: most lines
+    have the format's first key and the keys of its time, and the format has every key that most
+    lines have. (The share of lines that the parser accepts shows nothing, because the parser
+    accepts every line with keys.)
     """
-    found = unnamed_formats.as_logfmt(samples.strings(sample.filled))
-    if found is None or form.time is None or "timestamp" not in found:
-        return False
-    columns = found["parser"]["columns"]
-    has_time = found["timestamp"]["fields"] == form.time[0]
-    return has_time and form.logfmt[0] in columns and set(columns) <= set(form.logfmt)
+    for _, found in form.parser.kind.proposals(samples.strings(sample.filled)):
+        if form.time is None or "timestamp" not in found:
+            continue
+        columns = found["parser"]["columns"]
+        has_time = found["timestamp"]["fields"] == form.time[0]
+        if has_time and form.columns[0] in columns and set(columns) <= set(form.columns):
+            return True
+    return False
 
 
 # --- others -----------------------------------------------------------------------------------
 
 
 def _as_unnamed(sample: Sample) -> Guess | None:
-    """Returns the best of several proposals: for values with a delimiter, for key=value pairs, and
-    for JSON objects after a prefix. Returns None if the log looks like none of these.
-    """
+    """Returns the best of the proposals of all types of parsers; None if there is none."""
     texts = samples.strings(sample.filled)
-    proposals = [
-        *unnamed_formats.as_prefixed_json(texts),
-        ("logfmt (key=value)", unnamed_formats.as_logfmt(texts)),
-        ("values with a delimiter (csv)", unnamed_formats.as_csv(texts)),
-    ]
     best: Guess | None = None
-    for what, block in proposals:
-        made = None if block is None else tried(sample, what, block)
+    for what, block in (each for kind in BY_NAME.values() for each in kind.proposals(texts)):
+        made = tried(sample, what, block)
         if made is not None and (best is None or made.preview.share > best.preview.share):
             best = made
     return best and replace(best, notes=(*_about_names(best), *best.notes))
 
 
 def _about_names(found: Guess) -> list[str]:
-    parser = found.block["parser"]
-    notes = [_LOOK if parser["type"] == "csv" else f"{_LOOK} {_OTHERS}"]
-    if _is_untimed_csv(found):
+    parser = found.source.parser
+    has_others = kind_of(parser.type, parser.json_field).fills_by_name
+    notes = [f"{_LOOK} {_OTHERS}" if has_others else _LOOK]
+    if _has_untimed_values(found):
         notes.append(_UNTIMED)
     if found.preview.by_rule.get(CSV_HEADER):
         notes.append(f"Each header is left out, and counted as filtered by `{CSV_HEADER}`.")

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from skidway.schemas.inference.formats import Format
+from skidway.schemas.inference.formats import JSON
 from skidway.schemas.inference.inference import infer
 from skidway.schemas.inference.naming import EXTRA, EXTRA_FIELD
 
@@ -75,7 +75,7 @@ class JsonSchema:
 def proposed(lines: Sequence[bytes], name: str) -> JsonSchema:
     """Returns the schema for those lines that are JSON objects; other lines do not change the
     schema. name: the name of the schema's record."""
-    found = infer(iter(lines), name=name, kind=Format.JSON)
+    found = infer(iter(lines), name=name, kind=JSON)
     objects = _Objects(lines)
     shares = {each.place: each.share for each in found.fields}
     numbered = _numbered(shares)

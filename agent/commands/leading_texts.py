@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from skidway.agent.commands import written_times
-from skidway.agent.commands.time_forms import Form
-from skidway.agent.commands.written_times import Reading
 from skidway.agent.parsing.joins import TIMED
+from skidway.agent.unknown_logs import written_times
+from skidway.agent.unknown_logs.time_forms import Form
+from skidway.agent.unknown_logs.written_times import Reading
 
 INDENTED_LEAST: Final = 0.05
 """If at least this share of the lines is indented, the proposal joins each indented line to the

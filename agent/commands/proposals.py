@@ -8,17 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from skidway.agent.batches.rejected import RejectedLine
-from skidway.agent.commands import written_times
 from skidway.agent.commands.samples import Sample
-from skidway.agent.commands.time_neighbours import names_zone, rest_beside
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.parser import TIMESTAMP
 from skidway.agent.parsing.parser import ZONE as ZONE_LETTERS
-from skidway.agent.settings import (
-    MultilineSettings,
-    ParserSettings,
-    SourceSettings,
-    TimestampSettings,
-)
+from skidway.agent.settings import MultilineSettings, SourceSettings, TimestampSettings
+from skidway.agent.unknown_logs import written_times
+from skidway.agent.unknown_logs.time_neighbours import names_zone, rest_beside
 from skidway.agent.validation.excerpts import counted, excerpt
 from skidway.agent.validation.preview import SHOWN_CHARACTERS_MAX, Preview, preview
 from skidway.errors import SkidwayError
@@ -152,7 +148,7 @@ def _made(sample: Sample, what: str, block: dict[str, Any]) -> Guess | None:
         return None
     stamp = block.get("timestamp", {})
     time = (stamp["fields"], stamp["format"]) if stamp else None
-    if block.get("parser", {}).get("type") != "csv" and cuts_times(sample, time, made):
+    if not source.parser.kind.is_separated and cuts_times(sample, time, made):
         return None
     notes = time_notes(time, made, stamp.get("timezone"))
     return Guess(sample.path, what, source, sample.block(**block), made, None, notes)

@@ -38,7 +38,6 @@ import numpy as np
 
 from skidway.agent.batches.parsers import framer_of
 from skidway.agent.batches.program_versions import at_present
-from skidway.agent.batches.recipe import Recipe, has_refusal
 from skidway.agent.delivery.evidence import Evidence, proven_bytes
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress
@@ -59,6 +58,7 @@ from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.reading import TURN_BYTES, Taken
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.parsing.framing import READ_BYTES, READ_LINES, Framer
+from skidway.agent.recipe import Recipe, has_refusal
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.identity import GUARD_BYTES
 from skidway.agent.values.intents import Intent, Numbers, Reading, crc_of

@@ -14,7 +14,6 @@ import pyarrow as pa
 from skidway.agent import events
 from skidway.agent.batches.fieldless import Fieldless
 from skidway.agent.batches.press import Press
-from skidway.agent.batches.recipe import Recipe, with_refusal
 from skidway.agent.batches.records import Int64s
 from skidway.agent.batches.rejections import Rejections
 from skidway.agent.cluster.topics import Topics
@@ -22,6 +21,7 @@ from skidway.agent.delivery.outbound import Outbound
 from skidway.agent.delivery.read_back import Records, outcome_of
 from skidway.agent.files.reading import Taken
 from skidway.agent.parsing.framing import READ_BYTES, READ_LINES
+from skidway.agent.recipe import Recipe, with_refusal
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.intents import Intent, Reading
 from skidway.agent.values.tracked import ReadingOutcome

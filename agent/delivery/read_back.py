@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skidway.agent.batches import routing
-from skidway.agent.batches.recipe import Recipe
+from skidway.agent.recipe import Recipe
 from skidway.agent.values.intents import Intent
 from skidway.agent.values.tracked import ReadingOutcome
 from skidway.audit.counts.counts import Counts

@@ -16,13 +16,13 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from skidway.agent.batches.program_versions import at_present
-from skidway.agent.batches.recipe import Recipe, has_refusal
 from skidway.agent.delivery.evidence import proven_bytes
 from skidway.agent.delivery.inquiry import AGAIN_AFTER_S, Inquiry
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.reading import TURN_BYTES, TURN_LINES, Taken
 from skidway.agent.files.tracking import Tracker
+from skidway.agent.recipe import Recipe, has_refusal
 from skidway.agent.values.intents import GIVEN_UP, Intent
 from skidway.agent.values.room import Room
 from skidway.agent.values.tracked import Flight

@@ -10,11 +10,13 @@ from typing import Any, Final, Literal
 
 import yaml
 
+from skidway.agent.layouts.layout import Layout
+from skidway.agent.parsers.regex import REGEX
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.joins import beginning
 from skidway.agent.settings import (
     AgentSettings,
     MultilineSettings,
-    ParserSettings,
     SourceSettings,
     TimestampSettings,
 )
@@ -27,22 +29,22 @@ from skidway.settings.document import yaml_text
 class Format:
     """How the records of a log are parsed.
 
-    what: a text that says which programs write such logs. pattern: the regular expression of a
-    record; None if the parser is of another type. csv, logfmt: the columns of a parser of this
-    type; empty for parsers of other types. types: by field, the type of each field that is no
-    string. time: the groups or columns that contain the event time, and the format of this time.
-    on_error: what becomes of a record whose time cannot be read, as in the setting `timestamp`.
-    start: the pattern of a record's first line, or None if each line is a record. sign: a field
-    that many records have, without which `guess` does not take a log to be in this format; None if
-    the lines that fit are sign enough. sample: records as the program writes them.
+    what: a text that says which programs write such logs. type: of the parser. pattern: the regular
+    expression of a record; None if the parser has columns instead. types: by field, the type of
+    each field that is no string. time: the groups or columns that contain the event time, and the
+    format of this time. on_error: what becomes of a record whose time cannot be read, as in the
+    setting `timestamp`. start: the pattern of a record's first line, or None if each line is a
+    record. sign: a field that many records have, without which `guess` does not take a log to be in
+    this format; None if the lines that fit are sign enough. sample: records as the program writes
+    them.
     """
 
     name: str
     what: str
     sample: str
+    type: str = REGEX.name
     pattern: str | None = None
-    csv: list[str] = field(default_factory=list)
-    logfmt: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
     types: Mapping[str, str] = field(default_factory=dict)
     time: tuple[list[str], str] | None = None
     on_error: Literal["reject", "read_time"] = "reject"
@@ -75,19 +77,15 @@ class Format:
     @property
     def fields(self) -> list[str]:
         """The names of the fields that the parser finds in a record."""
-        if self.pattern is not None:
-            return list(dict.fromkeys(re.findall(r"\?P<(\w+)>", self.pattern)))
-        of_time = self.time[0] if self.logfmt and self.time is not None else []
-        return list(dict.fromkeys([*self.csv, *of_time, *self.logfmt]))
+        times = [] if self.time is None else self.time[0]
+        return self.parser.kind.fields(self.parser, times).names
 
     @property
     def parser(self) -> ParserSettings:
         """The setting `parser` of a source that has this format."""
-        if self.csv:
-            return ParserSettings(type="csv", columns=self.csv, types=dict(self.types))
-        if self.logfmt:
-            return ParserSettings(type="logfmt", columns=self.logfmt, types=dict(self.types))
-        return ParserSettings(type="regex", pattern=self.pattern, types=dict(self.types))
+        return ParserSettings(
+            type=self.type, pattern=self.pattern, columns=self.columns, types=dict(self.types)
+        )
 
     @property
     def multiline(self) -> MultilineSettings | None:
@@ -144,8 +142,12 @@ def of_source(source: SourceSettings) -> SourceSettings:
     `timestamp` or `multiline`, these settings stay. Raises ConfigurationRefused if the catalog does
     not have the format, or if lines written with the pattern cannot be parsed.
     """
-    if source.parser.type in ("log4j", "python"):
-        return _of_layout(source)
+    try:
+        layout = source.parser.kind.layout(source.parser)
+    except ConfigurationRefused as error:
+        raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
+    if layout is not None:
+        return _of_layout(source, layout)
     if source.format is None:
         return source
     found = formats().get(source.format)
@@ -162,21 +164,10 @@ def of_source(source: SourceSettings) -> SourceSettings:
     )
 
 
-def _of_layout(source: SourceSettings) -> SourceSettings:
+def _of_layout(source: SourceSettings, layout: Layout) -> SourceSettings:
     """Returns the source with a regular expression in place of its conversion pattern."""
-    from skidway.agent.formats import log4j, python_logging  # imported here: few sources use them
-
-    assert source.parser.pattern is not None  # `ParserSettings` has checked it
-    try:
-        layout = (
-            log4j.compiled(source.parser.pattern)
-            if source.parser.type == "log4j"
-            else python_logging.compiled(source.parser.pattern, source.parser.date_format)
-        )
-    except ConfigurationRefused as error:
-        raise ConfigurationRefused(f"source of topic {source.topic}: {error}") from error
     types = layout.types | source.parser.types
-    parser = replace(source.parser, type="regex", pattern=layout.pattern, types=types)
+    parser = replace(source.parser, type=REGEX.name, pattern=layout.pattern, types=types)
     timestamp = source.timestamp
     if timestamp is None and layout.time is not None:
         groups, form = layout.time

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from skidway import invocation
 from skidway.agent.accounts.mail import Mail
-from skidway.agent.batches.recipe import Recipe
 from skidway.agent.cluster.destinations import Cluster, Destination
+from skidway.agent.recipe import Recipe
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import StateDatabase
 from skidway.agent.values.intents import Intent

@@ -12,7 +12,6 @@ from skidway.agent.accounts.mail import Mail
 from skidway.agent.accounts.register import Register
 from skidway.agent.batches.fieldless import Fieldless
 from skidway.agent.batches.press import AHEAD_MS_MAX
-from skidway.agent.batches.recipe import Recipe
 from skidway.agent.batches.rejections import Rejections
 from skidway.agent.cluster.destinations import Cluster, Destination
 from skidway.agent.cluster.known_schemas import known_schemas
@@ -32,6 +31,7 @@ from skidway.agent.files.reading import UNFINISHED_S, FileReader
 from skidway.agent.files.tracking import Tracker
 from skidway.agent.loop import beginning
 from skidway.agent.loop.source_reports import SourceReports
+from skidway.agent.recipe import Recipe
 from skidway.agent.settings import AgentSettings
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import StateDatabase

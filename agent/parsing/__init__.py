@@ -1,5 +1,5 @@
 """Parses lines into columns. The types `log4j` and `python` of the settings have no parser of their
-own: `skidway.agent.formats` makes a pattern for the parser `regex` from them.
+own: `skidway.agent.layouts` makes a pattern for the parser `regex` from them.
 
     lines (pa.BinaryArray) -> parser.parse(lines, now_ms) -> Parsed
                                   raw     the line is one string field
@@ -13,12 +13,13 @@ result for a line does not depend on other lines, and parsing the line again wit
 gives the same result. A line that cannot be parsed becomes a Reject with a reason from a closed
 set. Parsers never drop such a line, and never raise an error for it.
 
-Modules in reading order. `skidway.agent.batches.parsers` picks the parser of a source.
+Modules in reading order. `skidway.agent.parsers` has what is known of each type of parser.
 
 byte_order     code units and byte order marks of encodings
 framing        where each record begins and ends
 lines          makes Arrow arrays of lines from bytes
 parser         the interface of parsers
+left_out       reasons for which lines are left out
 timestamps     parses event times; its parts are in the package `times`
 unread_times   says why the time of a line could not be read
 text_fields    converts texts to the types of fields

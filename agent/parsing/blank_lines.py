@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from skidway.agent.parsing.framing import Booleans
+from skidway.agent.parsing.left_out import BLANK
 from skidway.agent.parsing.lines import sizes
-from skidway.agent.parsing.parser import BLANK, Parsed, Parser, Reject, in_places
+from skidway.agent.parsing.parser import Parsed, Parser, Reject, in_places
 
 _BLANKS: Final = " \t\r\n\v\f"
 

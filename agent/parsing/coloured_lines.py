@@ -7,7 +7,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from skidway.agent.parsing.parser import Parsed, Parser
-from skidway.agent.values.terminals import Escapes, plain
+from skidway.agent.values.escapes import Escapes
+from skidway.agent.values.terminals import plain
 
 
 class ColouredLinesParser:

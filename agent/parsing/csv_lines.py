@@ -29,8 +29,9 @@ import pyarrow.compute as pc
 
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.framing import Booleans, Int64s
+from skidway.agent.parsing.left_out import CSV_HEADER
 from skidway.agent.parsing.lines import slices, spans
-from skidway.agent.parsing.parser import CSV_HEADER, ENCODING, NO_MATCH, Parsed, Reject
+from skidway.agent.parsing.parser import ENCODING, NO_MATCH, Parsed, Reject
 from skidway.agent.parsing.text_fields import TextFields
 from skidway.dataclass import dataclass
 

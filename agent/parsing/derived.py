@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from skidway.agent.parsing import replayed
@@ -60,7 +60,7 @@ def schema(
     added: Sequence[str] = (),
     types: Mapping[str, str] | None = None,
     with_origin: bool = False,
-    optional: Sequence[str] = (),
+    optional: Collection[str] = (),
     with_extra: bool = False,
 ) -> str:
     """Returns the schema of a source.

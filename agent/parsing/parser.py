@@ -29,19 +29,6 @@ ZONE: Final = "zone"
 NUL_BYTES: Final = "nul-bytes"
 REASONS: Final = (NO_MATCH, NOT_JSON, SCHEMA, ENCODING, TOO_LONG, TIMESTAMP, ZONE, NUL_BYTES)
 
-CSV_HEADER: Final = "csv header"
-"""The reason of a `Reject` that stands for a header line. The line is not counted as rejected: it
-is left out, and counted as filtered by the rule of this name.
-"""
-
-BLANK: Final = "blank"
-"""The reason of a `Reject` that stands for a blank line between lines of a format that has no blank
-lines. It is left out like a header.
-"""
-
-LEFT_OUT: Final = (CSV_HEADER, BLANK)
-"""Reasons for which a line is left out instead of rejected."""
-
 DETAIL_CHARACTERS_MAX: Final = 500
 
 TIME_MARK: Final = "timestamp_replaced"
@@ -57,8 +44,8 @@ EXTRA: Final = "_extra"
 @dataclass(frozen=True, slots=True)
 class Reject:
     """A line from which no row can be made. row: the line's index among the parsed lines. reason:
-    one of REASONS, or of LEFT_OUT if the line is left out. detail: a sentence about the error in
-    the line.
+    one of REASONS, or of left_out.LEFT_OUT if the line is left out. detail: a sentence about the
+    error in the line.
     """
 
     row: int

@@ -26,7 +26,7 @@ in the same way as the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ from skidway.agent.shaping import rules as r
 from skidway.agent.shaping.growth import is_too_long
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 from skidway.agent.shaping.rules import Rule
-from skidway.agent.shaping.unescaped import WAYS
+from skidway.agent.shaping.unescaped import Escaping, ways
 from skidway.agent.values.terminals import plain_text
 
 WITHHELD: Final = b"[withheld]"
@@ -57,17 +57,22 @@ before such a character."""
 _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
 
 
-_MAY_HIDE = r'[\x00-\x08\x0b-\x1f\x7f-\x{9f}\\]|""'
-"""Matches every text that has escapes, doubled quotes or codes for terminals."""
+_CODES = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}]"
+"""Matches every text that has codes for terminals."""
 
 
 class RejectedText:
     """Applies a source's rules to its rejected lines. encoding: the encoding of the lines. A masked
-    line is sent in this encoding too, so that all rejects of a source have one encoding.
+    line is sent in this encoding too, so that all rejects of a source have one encoding. escapings:
+    how lines of any format may escape characters.
     """
 
-    def __init__(self, rules: Sequence[Rule], encoding: str) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], encoding: str, escapings: Collection[Escaping]
+    ) -> None:
         self._encoding = encoding
+        self._ways = ways(escapings)
+        self._may_hide = "|".join((_CODES, *(each.sign for each in escapings)))
         self._kinds = {kind for rule in rules if isinstance(rule, r.Mask) for kind in rule.kinds}
         self._patterns = [rule.pattern for rule in rules if isinstance(rule, r.MaskMatching)]
         self.is_withheld = any(isinstance(rule, r.Hash | r.Remove) for rule in rules) or any(
@@ -104,7 +109,7 @@ class RejectedText:
         masked = mask_kinds(texts, self._kinds)
         for pattern in self._patterns:
             masked = mask_matching(masked, pattern)
-        hides = pc.match_substring_regex(texts, _MAY_HIDE).to_pylist()
+        hides = pc.match_substring_regex(texts, self._may_hide).to_pylist()
         pairs = zip(texts.to_pylist(), masked.to_pylist(), hides, strict=True)
         made = [
             WITHHELD.decode() if hidden or is_too_long(new, old) else new
@@ -146,7 +151,7 @@ class RejectedText:
     def _hides(self, text: str, masked: str) -> bool:
         """Whether the escapes of `text`, or codes that they hide, hide a private text from the
         masks. masked: `text` after the masks were applied."""
-        for way in WAYS:
+        for way in self._ways:
             plain, plain_masked = text, masked
             for step in way:
                 before = plain

@@ -12,14 +12,16 @@ are.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 _ESCAPE = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|([\s\S]))"
 )
 _MEANINGS: Final = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _LETTERS_KEPT = re.compile(r"[A-Za-z0-9]")
+
+Step = Callable[[str], str]
 
 
 def without_backslashes(text: str) -> str:
@@ -35,14 +37,23 @@ def without_doubled_quotes(text: str) -> str:
     return text.replace('""', '"')
 
 
-Step = Callable[[str], str]
+class Escaping(NamedTuple):
+    """How a format of lines escapes characters. sign: a regular expression (RE2) of what every text
+    with escapes has. step: takes the escapes out of a text."""
 
-WAYS: Final[Sequence[Sequence[Step]]] = (
-    (without_backslashes,) * 3,
-    (without_doubled_quotes, *(without_backslashes,) * 2),
-)
-"""Sequences of steps that take the escapes out of a text. After each step, the masks are applied to
-the step's result."""
+    sign: str
+    step: Step
+
+
+BACKSLASHES: Final = Escaping(r"\\", without_backslashes)
+DOUBLED_QUOTES: Final = Escaping('""', without_doubled_quotes)
+
+
+def ways(known: Iterable[Escaping]) -> list[tuple[Step, ...]]:
+    """Returns sequences of steps that take the escapes of these formats out of a text. After each
+    step, the masks are applied to the step's result."""
+    steps = dict.fromkeys(each.step for each in known)
+    return [(each, without_backslashes, without_backslashes) for each in steps]
 
 
 def _meaning(found: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import google_crc32c
 
-from skidway.agent.batches.recipe import Recipe
+from skidway.agent.recipe import Recipe
 from skidway.agent.values.found import UnbegunFile, UnopenedFile
 from skidway.agent.values.identity import Mark
 from skidway.agent.values.intents import Intent

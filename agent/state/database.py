@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from skidway import invocation, machine_id, wal_index
-from skidway.agent.batches.recipe import Recipe, from_json
+from skidway.agent.recipe import Recipe, from_json
 from skidway.agent.state.changes import (
     ADOPTED,
     LEFT,

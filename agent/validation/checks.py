@@ -11,7 +11,6 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled, schema_of_file
 from skidway.agent.configuration import Faults
@@ -19,6 +18,7 @@ from skidway.agent.files.host import Host
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE
 from skidway.agent.parsing.regex import groups_of
 from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.agent.recipe import Schema
 from skidway.agent.settings import AgentSettings, ReplaySource, SourceSettings
 from skidway.agent.values.found import FileKey
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable

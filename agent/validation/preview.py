@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from skidway.agent.batches.fieldless import add, sentences
 from skidway.agent.batches.press import Pressed
-from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
@@ -25,6 +24,7 @@ from skidway.agent.files.pod_labels import present_labels
 from skidway.agent.parsing.added_fields import path_groups
 from skidway.agent.parsing.byte_order import UTF_16, UTF_16BE, order_of
 from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.recipe import Schema
 from skidway.agent.settings import BATCH_BYTES_MIN, SourceSettings
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.shaped_schemas import private_rules

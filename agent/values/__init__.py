@@ -11,5 +11,6 @@ source_files  a file of `sources.dir` as it was read, or why it is refused
 schemas    a schema whose id a registry has given
 tracked    one file id and everything known about it; the loop owns it
 set_apart  byte ranges that are lost or uncertain
+escapes    how formats of lines escape codes for terminals
 terminals  codes for terminals (colours), which are taken out of texts
 """

@@ -19,50 +19,33 @@ from __future__ import annotations
 import re
 import string
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Escapes = Literal["", "json", "logfmt"]
-"""By which rules texts may escape characters; empty if they have no escapes."""
+from skidway.agent.values.escapes import PLAIN, Escapes
 
 Booleans = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
-_ESC: Final = {"": "\x1b", "json": r"\\u001[bB]", "logfmt": r"\\(?:u001[bB]|x1[bB])"}
-_BEL: Final = {"": "\x07", "json": r"\\u0007", "logfmt": r"\\(?:u0007|x07|a)"}
-_CSI: Final = {"": "\x9b", "json": r"\\u009[bB]", "logfmt": r"\\u009[bB]"}
-_OSC: Final = {
-    "": "[\x90\x98\x9d-\x9f]",
-    "json": r"\\u009[08d-fD-F]",
-    "logfmt": r"\\u009[08d-fD-F]",
-}
-_ST: Final = {"": "\x9c", "json": r"\\u009[cC]", "logfmt": r"\\u009[cC]"}
-_SHIFT: Final = {
-    "": "[\x0e\x0f]",
-    "json": r"\\u000[eEfF]",
-    "logfmt": r"\\(?:u000[eEfF]|x0[eEfF])",
-}
 _LETTERS: Final = string.ascii_letters
 _URI: Final = _LETTERS + string.digits + "_.~:/?#@!$&'()*+,;=%-"
 _ESC_BYTE: Final = 0x1B
 _SIGNS: Final = (0x90, 0x98, *range(0x9B, 0xA0))
 """The last bytes of the characters that stand for ESC and another sign, in UTF-8."""
 
-_ESCAPED: Final = re.compile(rb"\\(?:u00[019]|x1)")
-
 
 def plain(
-    texts: pa.StringArray, escapes: Escapes = "", apart: str = ""
+    texts: pa.StringArray, escapes: Escapes = PLAIN, apart: str = ""
 ) -> tuple[pa.StringArray, Booleans | None]:
     """Returns UTF-8 texts without codes, and which texts had codes; None if no text had any."""
     data, found = _bytes_of(texts), texts
     if _may_have_codes(data):
-        found = pc.replace_substring_regex(found, _pattern("", apart), "")
-    if escapes and (data == ord("\\")).any() and _ESCAPED.search(data.data):
+        found = pc.replace_substring_regex(found, _pattern(PLAIN, apart), "")
+    if escapes.found and (data == ord("\\")).any() and re.search(escapes.found, data.data):
         # A backslash that is itself escaped begins no code.
         pattern = rf"((?:^|[^\\])(?:\\\\)*)(?:{_pattern(escapes, apart)})+"
         found = pc.replace_substring_regex(found, pattern, r"\1")
@@ -97,7 +80,7 @@ def _may_have_codes(data: Bytes) -> bool:
 
 @cache
 def _compiled() -> re.Pattern[str]:
-    return re.compile(_pattern("", ""))
+    return re.compile(_pattern(PLAIN, ""))
 
 
 @cache
@@ -107,18 +90,16 @@ def _pattern(escapes: Escapes, apart: str) -> str:
     def one_of(signs: str) -> str:
         return "[" + "".join(re.escape(sign) for sign in signs if sign != apart) + "]"
 
-    esc, bel, end = _ESC[escapes], _BEL[escapes], _ST[escapes]
-    bracket = r"(?:\[|\\u005[bB])" if escapes == "json" else r"\["
-    slash = r"\\\\" if escapes else r"\\"
+    esc, end, osc, slash = escapes.esc, escapes.st, escapes.osc, escapes.slash
     between = one_of(";:")
     numbers = rf"{one_of('?>')}?(?:\d+(?:{between}\d*)*|(?:{between}\d+)+)?"
-    final = rf"{one_of(_LETTERS + '@~')}(?:{esc}{one_of('>')})?(?:{_SHIFT[escapes]})?"
+    final = rf"{one_of(_LETTERS + '@~')}(?:{esc}{one_of('>')})?(?:{escapes.shift})?"
     opening = rf"{esc}{one_of(']PX^_')}"
     return "|".join(
         (
-            rf"(?:{esc}{bracket}|{_CSI[escapes]}){numbers}(?:{final})?",
-            rf"(?:{opening}|{_OSC[escapes]})(?:{one_of(_URI)}|\\/)*(?:{bel}|{esc}{slash}|{end})",
+            rf"(?:{esc}{escapes.bracket}|{escapes.csi}){numbers}(?:{final})?",
+            rf"(?:{opening}|{osc})(?:{one_of(_URI)}|\\/)*(?:{escapes.bel}|{esc}{slash}|{end})",
             rf"{esc}(?:{one_of('()*+')}[0-9AB]|{one_of('78cDEHMNOZ')}|{one_of(']PX^_')})?",
-            rf"{_OSC[escapes]}|{end}",
+            rf"{osc}|{end}",
         )
     )

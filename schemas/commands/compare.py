@@ -22,7 +22,8 @@ from skidway.schemas.commands.arguments import add_subject, checked_text, refere
 from skidway.schemas.commands.connection import add_verb, connect
 from skidway.schemas.commands.verdict import compatible_under
 from skidway.schemas.compatibility import Level
-from skidway.schemas.inference import Format, Inference, infer, read_lines
+from skidway.schemas.inference import Inference, infer, read_lines
+from skidway.schemas.inference.formats import known
 
 
 def register(verbs: Any) -> None:
@@ -56,7 +57,7 @@ def register(verbs: Any) -> None:
     infer_verb.add_argument("--namespace", metavar="N", help="namespace of its types (none)")
     infer_verb.add_argument(
         "--format",
-        choices=[each.value for each in Format],
+        choices=list(known()),
         help="format of the lines (told by the first ones)",
     )
     add_json_option(infer_verb)
@@ -117,13 +118,13 @@ def _show(
 
 
 def _infer(args: argparse.Namespace) -> int:
-    kind = None if args.format is None else Format(args.format)
+    kind = None if args.format is None else known()[args.format]
     with _opened(args.file) as file:
         found = infer(read_lines(file), name=args.name, namespace=args.namespace, kind=kind)
     if args.json:
         print_json(
             {
-                "schema": found.schema, "format": found.format.value, "lines": found.lines,
+                "schema": found.schema, "format": found.format.name, "lines": found.lines,
                 "fitting": found.fitting, "unfit": found.unfit, "left_out": found.left_out,
                 "fields": [asdict(each) for each in found.fields],
             }
@@ -141,7 +142,7 @@ def _shares(found: Inference) -> str:
         {"field": each.place, "type": each.type, "lines": each.lines, "share": f"{each.share:.1%}"}
         for each in found.fields
     ]
-    head = f"{found.format.value}: {found.fitting:,} of {found.lines:,} lines\n"
+    head = f"{found.format.name}: {found.fitting:,} of {found.lines:,} lines\n"
     unfit = "".join(f"  {count:,} lines: {why}\n" for why, count in found.unfit.items())
     left = f"{found.left_out:,} values are left out: too many\n" if found.left_out else ""
     return head + unfit + left + render_table(rows, ["field", "type", "lines", "share"])

@@ -1,7 +1,7 @@
 """Proposes a schema for a log that has no schema. The log may consist of JSON lines, CSV or logfmt.
 
 - `lines`: reads the lines of a file, even if a line is very long
-- `formats`: splits a line into its values, and detects the `Format` of a sample
+- `formats`: splits a line into its values, and detects the `LineFormat` of a sample
 - `shapes`: the types of the values that one field of the lines has, merged over all lines
 - `naming`: makes valid Avro names from the names in a log
 - `proposal`: turns shapes into an Avro schema
@@ -14,8 +14,8 @@ them. A proposal is a draft, which a person must check. For example, the file ca
 field will be missing tomorrow.
 """
 
-from skidway.schemas.inference.formats import Format, FormatUnknown
+from skidway.schemas.inference.formats import FormatUnknown, LineFormat
 from skidway.schemas.inference.inference import FieldFound, Inference, infer
 from skidway.schemas.inference.lines import read_lines
 
-__all__ = ["FieldFound", "Format", "FormatUnknown", "Inference", "infer", "read_lines"]
+__all__ = ["FieldFound", "FormatUnknown", "Inference", "LineFormat", "infer", "read_lines"]

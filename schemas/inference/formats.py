@@ -11,9 +11,10 @@ from __future__ import annotations
 import csv
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from enum import Enum as Enumeration
-from typing import Any, Final, NoReturn, Protocol
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Final, NoReturn, Protocol
 
 from skidway.errors import SkidwayError
 
@@ -21,17 +22,11 @@ NESTING_MAX: Final = 16
 """Objects and arrays may be nested to at most this many levels. A line with more levels counts as a
 line that does not have the format."""
 DELIMITERS: Final = ",;\t|"
+GROUP: Final = "skidway.line_formats"
+"""The group of the entry points that return formats."""
 _PAIR = re.compile(r'([^\s="]+)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?:\s+|\Z)')
 _NAME = re.compile(r"\s*[^\W\d][\w .-]{0,63}\Z")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?\Z")
-
-
-class Format(Enumeration):
-    """The formats of lines that inference knows."""
-
-    JSON = "json"
-    CSV = "csv"
-    LOGFMT = "logfmt"
 
 
 class FormatUnknown(SkidwayError):
@@ -55,30 +50,52 @@ class LineReader(Protocol):
         record. Raises `Unfit`."""
 
 
-def detect(sample: Sequence[str]) -> Format:
-    """Returns the first of the formats JSON, logfmt and CSV that enough of the sample's lines have.
-    For JSON and logfmt, half of the lines are enough. Raises `FormatUnknown`.
+class LineFormat(ABC):
+    """A format of lines that inference knows.
 
-    Prose with commas looks like CSV. So the format is CSV only if the first line has column names
-    and at least 70 % of the lines fit.
+    name: its name in commands. share_least: a log counts as written in it if at least this share of
+    the first lines fits. has_extra: whether a line may have values that have no field, which the
+    map `_extra` takes.
+    """
+
+    name: ClassVar[str]
+    share_least: ClassVar[float] = 0.5
+    has_extra: ClassVar[bool] = True
+
+    @abstractmethod
+    def reader(self, sample: Sequence[str]) -> LineReader:
+        """Returns a reader for a file that begins with this sample."""
+
+    def share(self, lines: Sequence[str]) -> float:
+        """Returns how large a share of the lines, none of which is blank, fits."""
+        made, good = self.reader(lines), 0
+        for line in lines:
+            try:
+                made.values(line)
+            except Unfit:
+                continue
+            good += 1
+        return good / len(lines)
+
+
+def known() -> dict[str, LineFormat]:
+    """Returns all formats by name. They are those of the agent's parsers."""
+    found = entry_points(group=GROUP)
+    return {each.name: each for point in found for each in point.load()()}
+
+
+def detect(sample: Sequence[str]) -> LineFormat:
+    """Returns a format that enough of the sample's lines have: of those that need the smallest
+    share, the first. Raises `FormatUnknown`.
     """
     lines = [line for line in sample if line.strip()]
-    for each, least in ((Format.JSON, 0.5), (Format.LOGFMT, 0.5), (Format.CSV, 0.7)):
-        if lines and _share(each, lines) >= least:
+    for each in sorted(known().values(), key=lambda x: x.share_least):
+        if lines and each.share(lines) >= each.share_least:
             return each
     raise FormatUnknown(
         "Most lines are neither JSON objects nor logfmt pairs nor rows of CSV: name the format, or "
         "describe the lines to the agent with a regular expression."
     )
-
-
-def reader(kind: Format, sample: Sequence[str]) -> LineReader:
-    """Returns a reader for a file of this format that begins with this sample."""
-    if kind is Format.JSON:
-        return JsonLines()
-    if kind is Format.LOGFMT:
-        return Logfmt()
-    return CsvRows(sample)
 
 
 class JsonLines:
@@ -144,19 +161,45 @@ class CsvRows:
         return {name: value or None for name, value in zip(self._names, row, strict=True)}
 
 
-def _share(kind: Format, lines: Sequence[str]) -> float:
-    if kind is Format.CSV:
+class JsonFormat(LineFormat):
+    """Each line is a JSON object."""
+
+    name = "json"
+
+    def reader(self, sample: Sequence[str]) -> LineReader:
+        return JsonLines()
+
+
+class LogfmtFormat(LineFormat):
+    """Each line has pairs of key and value."""
+
+    name = "logfmt"
+
+    def reader(self, sample: Sequence[str]) -> LineReader:
+        return Logfmt()
+
+
+class CsvFormat(LineFormat):
+    """Each line has as many values as the first. Prose with commas looks like CSV, so a log counts
+    as CSV only if its first line has column names, and most lines fit."""
+
+    name = "csv"
+    share_least = 0.7
+    has_extra = False
+
+    def reader(self, sample: Sequence[str]) -> LineReader:
+        return CsvRows(sample)
+
+    def share(self, lines: Sequence[str]) -> float:
         delimiter = _delimiter(lines)
         if not delimiter or not all(map(_NAME.match, _rows(lines, delimiter)[0])):
-            return 0
-    made, good = reader(kind, lines), 0
-    for line in lines:
-        try:
-            made.values(line)
-        except Unfit:
-            continue
-        good += 1
-    return good / len(lines)
+            return 0.0
+        return super().share(lines)
+
+
+JSON: Final = JsonFormat()
+LOGFMT: Final = LogfmtFormat()
+CSV: Final = CsvFormat()
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -13,12 +13,11 @@ from skidway.dataclass import dataclass
 from skidway.schemas.avro_schema import Array, AvroType, Map, Record, Union, parse, type_name
 from skidway.schemas.canonical import canonical
 from skidway.schemas.inference.formats import (
-    Format,
     FormatUnknown,
+    LineFormat,
     LineReader,
     Unfit,
     detect,
-    reader,
 )
 from skidway.schemas.inference.lines import LINE_BYTES_MAX
 from skidway.schemas.inference.naming import EXTRA, EXTRA_FIELD
@@ -50,7 +49,7 @@ class Inference:
     lines fit the format."""
 
     schema: dict[str, Any]
-    format: Format
+    format: LineFormat
     lines: int
     fitting: int
     unfit: dict[str, int]
@@ -71,7 +70,7 @@ def infer(
     *,
     name: str,
     namespace: str | None = None,
-    kind: Format | None = None,
+    kind: LineFormat | None = None,
 ) -> Inference:
     """Proposes a schema for these lines, which `read_lines` yields. `name`: the name of the record
     in the proposed schema.
@@ -85,12 +84,12 @@ def infer(
         raise FormatUnknown(f"The log is {encoding}: convert it to UTF-8 (iconv).")
     texts = [line.decode("utf-8-sig", "replace") for line in sample if len(line) <= LINE_BYTES_MAX]
     kind = kind or detect(texts)
-    count, made = _Count(), reader(kind, texts)
+    count, made = _Count(), kind.reader(texts)
     count.read(chain(sample, stream), made)
-    if kind is not Format.CSV:
+    if kind.has_extra:
         count.shape.members.pop(EXTRA, None)  # the field EXTRA takes such a member, too
     proposed = Proposal(name, namespace, typed=made.typed).of(count.shape, count.fitting)
-    if kind is not Format.CSV:
+    if kind.has_extra:
         proposed["fields"].append(EXTRA_FIELD)
     avro = parse(proposed)
     return Inference(

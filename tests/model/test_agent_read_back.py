@@ -27,7 +27,6 @@ import pyarrow as pa
 import pytest
 
 from skidway.agent.batches import parsers, program_versions
-from skidway.agent.batches.recipe import Recipe
 from skidway.agent.delivery import inquiry
 from skidway.agent.delivery.outbound import Departure, Refusal
 from skidway.agent.delivery.presses import Presses
@@ -35,6 +34,7 @@ from skidway.agent.delivery.progress import Progress
 from skidway.agent.delivery.read_back import Bools, Int64s, Marks, Part, Rows, split
 from skidway.agent.delivery.refused import Refused, Sought
 from skidway.agent.parsing.regex import RegexParser
+from skidway.agent.recipe import Recipe
 from skidway.agent.state.changes import Changes
 from skidway.agent.values import identity
 from skidway.agent.values.set_apart import SetApart

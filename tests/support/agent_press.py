@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from skidway.agent.batches.press import Press, Pressed
-from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.recipe import Recipe, Schema, TopicSnapshot
+from skidway.agent.settings import SourceSettings
 from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.kafka.source import Source
 from skidway.schemas.codec import Codec

@@ -18,7 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.settings import MultilineSettings, SourceSettings
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.counts import bucket, checksum, marks
 from skidway.kafka.types import TopicPartition

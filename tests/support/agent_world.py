@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from skidway.agent.batches.recipe import Schema, TopicSnapshot
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
 from skidway.agent.cluster.destinations import Cluster as ClusterName
 from skidway.agent.cluster.destinations import Destination
@@ -30,6 +29,7 @@ from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.plain_sizes import not_yet
 from skidway.agent.loop.loop import Loop
 from skidway.agent.loop.parts import Surroundings
+from skidway.agent.recipe import Schema, TopicSnapshot
 from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.state.database import StateDatabase, create_tables
 from skidway.agent.values.found import DAMAGED, NOBODY, UNMEASURED, FileKey, Found

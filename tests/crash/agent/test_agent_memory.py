@@ -31,7 +31,8 @@ LINES = (b"\n", b"a\n", b"\r\n", b"\0")
 CHILD = """
 import sys
 from support.agent_world import Brokers, World, settings
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.settings import (SourceSettings)
 
 class Forgetful(Brokers):
     count = 0

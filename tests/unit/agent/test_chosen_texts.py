@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from skidway.agent.formats import catalog
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.regex import RegexParser, groups_of
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.settings import SourceSettings
 from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 
 from skidway.agent.batches.parsers import build_parser
-from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
 from skidway.agent.formats import catalog
+from skidway.agent.recipe import Schema
 from skidway.agent.settings import SourceSettings
 from skidway.agent.shaping.kinds import mask_ips
 from skidway.agent.validation.preview import preview
@@ -136,10 +136,10 @@ def columns_of(name: str, record: str) -> dict[str, tuple[int, int]]:
     """Returns where a record has the format's columns. (-1, -1) stands for a column that the record
     does not have."""
     form = catalog.formats()[name]
-    if form.csv:
+    if form.type == "csv":
         values = re.finditer(r'((?:"(?:[^"]|"")*"|[^",])*)(?:,|$)', record)
-        return dict(zip(form.csv, [each.span(1) for each in values], strict=False))
-    if form.logfmt:
+        return dict(zip(form.columns, [each.span(1) for each in values], strict=False))
+    if form.type == "logfmt":
         pairs = re.finditer(r'(\w+)=("(?:[^"\\]|\\.)*"|\S*)', record)
         return dict.fromkeys(form.fields, (-1, -1)) | {each[1]: each.span() for each in pairs}
     assert form.pattern is not None

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skidway.agent.commands import written_times
 from skidway.agent.commands.guess_report import render
 from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import Guess
+from skidway.agent.unknown_logs import written_times
 from skidway.agent.validation.preview import preview
 from skidway.cli import main
 from skidway.errors import UsageError

@@ -12,9 +12,9 @@ from skidway import settings
 from skidway.agent.commands.guess_report import render
 from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import Guess
-from skidway.agent.commands.time_neighbours import continued
 from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings
+from skidway.agent.unknown_logs.time_neighbours import continued
 from skidway.agent.validation.checks import check_settings
 
 CONFIG = """

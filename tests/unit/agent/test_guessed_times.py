@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from skidway.agent.commands import zone_letters
 from skidway.agent.commands.guessing import guess
 from skidway.agent.commands.proposals import ZONE
 from skidway.agent.settings import MultilineSettings
+from skidway.agent.unknown_logs import zone_letters
 from skidway.agent.validation.preview import preview
 from unit.agent.test_guess import rejects, rows, tried
 

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.formats.catalog import of_source
-from skidway.agent.formats.log4j import compiled
-from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
+from skidway.agent.layouts.log4j import compiled
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.settings import MultilineSettings, SourceSettings
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused
 

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.formats.catalog import of_source
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.settings import SourceSettings
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused
 

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from skidway.agent.batches import parsers, press, program_versions
-from skidway.agent.batches.recipe import Recipe
+from skidway.agent import parsers
+from skidway.agent.batches import press, program_versions
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.commands.state import given_up
 from skidway.agent.delivery import inquiry, presses
 from skidway.agent.loop import beginning
-from skidway.agent.settings import BATCH_BYTES_MIN, ParserSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.recipe import Recipe
+from skidway.agent.settings import BATCH_BYTES_MIN
 from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Certainty, Seal
 from skidway.errors import ConfigurationRefused
@@ -384,8 +386,7 @@ def test_a_record_that_readers_would_drop_is_not_sent(
     agent declares the line lost and does not send it."""
     picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
-    build = parsers._BUILDERS["raw"]
-    monkeypatch.setitem(parsers._BUILDERS, "regex", build)
+    monkeypatch.setitem(parsers._by_name, "regex", parsers.BY_NAME["raw"])
     picky.start()
     picky.settle()
     assert [datum_text(r.value) for r in picky.brokers.records("logs")] == ["a1"]

@@ -12,7 +12,8 @@ import pytest
 
 from skidway.agent.commands.replaying import NotReplayed, replay
 from skidway.agent.configuration import replay_directory, replay_source, with_replays
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.settings import SourceSettings
 from skidway.agent.validation.preview import preview
 from skidway.schemas.consuming.rejected_lines import is_cut, repairable
 from support.agent_press import press, reading, recipe, rejected, rejected_rows

@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.batches.fieldless import Fieldless, sentences
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.aliases import aliases_of
 from skidway.agent.parsing.json_lines import JsonParser
 from skidway.agent.parsing.logfmt import LogfmtParser
 from skidway.agent.parsing.parser import EXTRA, Parsed
 from skidway.agent.parsing.text_fields import TextTimes
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.settings import SourceSettings
 from skidway.agent.validation.preview import Preview, preview
 from skidway.audit.topic.fieldless_note import (
     BYTES_MAX,

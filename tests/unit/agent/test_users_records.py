@@ -12,9 +12,10 @@ import pytest
 
 from skidway.agent.commands.guessing import guess
 from skidway.agent.formats.catalog import of_source
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.containers import DOCKER_PART_BYTES
 from skidway.agent.parsing.derived import LINE_FIELD
-from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
+from skidway.agent.settings import MultilineSettings, SourceSettings
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused
 

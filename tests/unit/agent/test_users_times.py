@@ -11,7 +11,8 @@ import pytest
 
 from skidway.agent.commands.proposals import letter_notes
 from skidway.agent.formats import catalog
-from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.settings import SourceSettings, TimestampSettings
 from skidway.agent.validation.preview import Preview, preview
 from unit.agent.test_guess import tried
 

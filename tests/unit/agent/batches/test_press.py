@@ -10,11 +10,12 @@ import pytest
 
 from skidway.agent.batches import framed_lines, program_versions, routing
 from skidway.agent.batches.press import AHEAD_MS_MAX, Press
-from skidway.agent.batches.recipe import Schema, TopicSnapshot, from_json
 from skidway.agent.batches.source_recipes import recipe_of
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.framing import READ_BYTES, Frames, LineFramer
 from skidway.agent.parsing.parser import Reject
-from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
+from skidway.agent.recipe import Schema, TopicSnapshot, from_json
+from skidway.agent.settings import SourceSettings, TimestampSettings
 from skidway.agent.values.intents import Intent, Reading
 from skidway.audit.counts import checksum
 from skidway.errors import ConfigurationRefused

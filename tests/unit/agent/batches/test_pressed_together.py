@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skidway.agent.batches.press import Press, Pressed
-from skidway.agent.batches.recipe import Recipe, Schema
 from skidway.agent.batches.source_recipes import recipe_of
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.replayed import Envelope
-from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
+from skidway.agent.recipe import Recipe, Schema
+from skidway.agent.settings import MultilineSettings, SourceSettings
 from skidway.agent.values.intents import Reading
 from support.agent_press import AGENT, DATA, REJECTED, reading, recipe, regex
 from support.agent_world import Record, records_of

@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
+from skidway.agent import recipe as recipes
 from skidway.agent.batches import program_versions as versions
-from skidway.agent.batches import recipe as recipes
 from skidway.agent.batches.program_versions import PRESS_VERSION, at_present, program_of
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.framing import FRAMING_VERSION
-from skidway.agent.settings import MultilineSettings, ParserSettings, TimestampSettings
+from skidway.agent.settings import MultilineSettings, TimestampSettings
 from support.agent_press import press, reading, recipe, records, regex
 from support.promises import promise
 

@@ -10,11 +10,12 @@ import pytest
 
 from skidway.agent.batches.parsers import framer_of
 from skidway.agent.batches.press import Press
-from skidway.agent.batches.recipe import Recipe, Schema
 from skidway.agent.batches.row_cost import COST_MAX, TOGETHER_COST, lines_max
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.added_fields import ADDED_BYTES_MAX
 from skidway.agent.parsing.framing import READ_LINES
-from skidway.agent.settings import MultilineSettings, ParserSettings
+from skidway.agent.recipe import Recipe, Schema
+from skidway.agent.settings import MultilineSettings
 from skidway.agent.values.intents import Reading
 from skidway.errors import ConfigurationRefused
 from support.agent_press import press, reading, recipe, records, rejected

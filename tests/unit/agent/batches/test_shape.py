@@ -13,9 +13,10 @@ import pytest
 
 from skidway.agent.batches.press import Press, Pressed
 from skidway.agent.batches.program_versions import at_present, key_of
-from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, from_json
 from skidway.agent.batches.source_recipes import derived_schema, recipe_of
-from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.recipe import Recipe, Schema, TopicSnapshot, from_json
+from skidway.agent.settings import SourceSettings, TimestampSettings
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.shaped_schemas import private_rules
 from skidway.agent.validation.preview import preview

@@ -11,12 +11,13 @@ from unittest.mock import Mock
 import pytest
 
 from skidway.agent import program
-from skidway.agent.batches.recipe import TopicSnapshot
 from skidway.agent.cluster import connection
 from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.cluster.known_schemas import known_schemas
 from skidway.agent.loop import beginning
-from skidway.agent.settings import AgentSettings, ParserSettings, SourceSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.recipe import TopicSnapshot
+from skidway.agent.settings import AgentSettings, SourceSettings
 from skidway.agent.state.changes import Changes
 from skidway.agent.state.database import open_state
 from skidway.audit.signing.agent_ids import is_id_of

@@ -13,8 +13,9 @@ import pytest
 
 from skidway.agent.commands.replaying import NotReplayed, Replayed, keys_in, replay, sentences
 from skidway.agent.configuration import replay_directory, with_replays
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.replayed import read
-from skidway.agent.settings import AgentSettings, ParserSettings
+from skidway.agent.settings import AgentSettings
 from skidway.errors import ConfigurationRefused
 from support.agent_world import raw, settings
 from support.promises import promise

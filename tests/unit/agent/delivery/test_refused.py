@@ -10,7 +10,7 @@ import pytest
 from skidway.agent.delivery import refused
 from skidway.agent.delivery.read_back import Rows
 from skidway.agent.delivery.refused import Sought
-from skidway.agent.settings import ParserSettings
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.state.database import StateDatabase, StateFull
 from skidway.audit.topic.messages import Certainty, Seal
 from skidway.kafka.types import TopicPartition

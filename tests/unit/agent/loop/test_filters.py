@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from skidway.agent.batches import program_versions
-from skidway.agent.settings import ParserSettings
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.shaping.rejected_text import WITHHELD
 from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Seal

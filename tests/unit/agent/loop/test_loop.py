@@ -13,8 +13,9 @@ from skidway.agent.commands.state import given_up
 from skidway.agent.files.host import Scan
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.reading import LONG_LINE_BYTES_MAX
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.framing import READ_BYTES
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.settings import SourceSettings
 from skidway.agent.state.database import StateDatabase, create_tables
 from skidway.agent.values.identity import GUARD_BYTES
 from skidway.audit.evidence.rereading import identity_of

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
 from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.recipe import Schema
 from skidway.agent.settings import MultilineSettings
 from skidway.agent.validation import trial
 from support.agent_world import Files, World, datum_text, raw, settings

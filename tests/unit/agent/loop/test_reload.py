@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.settings import MultilineSettings, SourceSettings
 from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Seal
 from skidway.kafka.types import TopicPartition

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.batches.source_recipes import derived_schema
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.csv_lines import CsvParser
 from skidway.agent.parsing.parser import Parsed
 from skidway.agent.parsing.text_fields import TextFields, TextTimes
-from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
+from skidway.agent.settings import MultilineSettings, SourceSettings
 from skidway.agent.settings import TimestampSettings as Times
 from skidway.agent.validation.preview import preview
 from skidway.errors import ConfigurationRefused

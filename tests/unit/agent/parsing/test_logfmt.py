@@ -10,9 +10,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing import key_values
 from skidway.agent.parsing.key_values import pairs_of, split, unescaped
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.settings import SourceSettings
 from skidway.agent.settings import TimestampSettings as Times
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused

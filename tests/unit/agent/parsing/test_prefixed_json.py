@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skidway.agent.batches.recipe import from_json
 from skidway.agent.formats.catalog import of_source
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.parsers.settings import ParserSettings
+from skidway.agent.recipe import from_json
+from skidway.agent.settings import SourceSettings
 from skidway.agent.settings import TimestampSettings as Times
 from skidway.agent.validation.preview import Preview, preview
 from skidway.errors import ConfigurationRefused

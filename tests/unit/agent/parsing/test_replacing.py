@@ -7,11 +7,12 @@ import pyarrow as pa
 import pytest
 
 from skidway.agent.batches.press import Press
-from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, from_json
 from skidway.agent.batches.source_recipes import recipe_of
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.derived import schema as schema_of
 from skidway.agent.parsing.lines import repaired
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.recipe import Recipe, Schema, TopicSnapshot, from_json
+from skidway.agent.settings import SourceSettings
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.avro_schema import parse
 from skidway.schemas.codec import Codec

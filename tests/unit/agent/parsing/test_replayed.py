@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.configuration import replay_source, with_replays
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.replayed import Envelope, read
 from skidway.agent.settings import (
     AgentSettings,
     MultilineSettings,
-    ParserSettings,
     SourceSettings,
     TimestampSettings,
 )

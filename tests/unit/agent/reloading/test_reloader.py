@@ -17,12 +17,12 @@ import yaml
 from skidway.agent import good_files
 from skidway.agent.cluster.destinations import Cluster
 from skidway.agent.configuration import Configuration
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.program import asked_by_signal
 from skidway.agent.reloading.preparation import Preparation, Prepared, Refusal, check, prepare
 from skidway.agent.reloading.reloader import Reloader
 from skidway.agent.reloading.requests import Answer, Asking
 from skidway.agent.reloading.standing import LOOK_EVERY_S
-from skidway.agent.settings import ParserSettings
 from skidway.errors import ConfigurationRefused
 from support.agent_world import World, raw, settings
 from support.clock import ManualClock

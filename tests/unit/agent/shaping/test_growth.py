@@ -80,7 +80,7 @@ def test_a_running_agent_accounts_for_the_line() -> None:
 def test_texts_of_rejected_lines_are_bounded_too() -> None:
     """If masks would make the text or the detail (the reason in words) of a rejected line too long,
     the agent does not send this text or detail."""
-    text = RejectedText(parse('mask a matching "[a-z]"\nmask b matching "[a-z]"'), "utf-8")
+    text = RejectedText(parse('mask a matching "[a-z]"\nmask b matching "[a-z]"'), "utf-8", ())
     assert text.line(b"abc") == WITHHELD
     assert text.detail("abc") == WITHHELD_DETAIL
     assert text.line(b"123") == b"123"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from skidway.agent.parsers import escapings
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.rejected_text import (
     HEAD_BYTES_LEFT_OUT,
@@ -17,7 +18,7 @@ LINE = b"4111111111111111 secret=x 10.0.0.1"
 
 
 def text(shape: str, encoding: str = "utf-8") -> RejectedText:
-    return RejectedText(parse(shape), encoding)
+    return RejectedText(parse(shape), encoding, escapings())
 
 
 @pytest.mark.parametrize(

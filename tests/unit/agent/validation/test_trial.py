@@ -1,10 +1,11 @@
 import pytest
 
-from skidway.agent.batches.recipe import Schema
 from skidway.agent.batches.source_recipes import derived_schema
 from skidway.agent.cluster.connection import compiled
+from skidway.agent.parsers.settings import ParserSettings
 from skidway.agent.parsing.framing import READ_BYTES
-from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
+from skidway.agent.recipe import Schema
+from skidway.agent.settings import MultilineSettings, SourceSettings
 from skidway.agent.validation import trial
 from skidway.agent.validation.report import render
 from skidway.agent.validation.trial import EXAMPLES_MAX, FILES_MAX, Trial

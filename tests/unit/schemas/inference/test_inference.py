@@ -16,7 +16,8 @@ from skidway.loader.datasource.columns import QUERY_RESERVED
 from skidway.schemas.advice import advise
 from skidway.schemas.avro_schema import SchemaInvalid, parse
 from skidway.schemas.compatibility import Level
-from skidway.schemas.inference import Format, FormatUnknown, Inference, infer, read_lines
+from skidway.schemas.inference import FormatUnknown, Inference, infer, read_lines
+from skidway.schemas.inference.formats import CSV, JSON, LOGFMT, LineFormat, known
 from skidway.schemas.inference.lines import LINE_BYTES_MAX
 from skidway.schemas.inference.naming import EXTRA_FIELD, RESERVED
 from skidway.schemas.inference.shapes import MEMBERS_MAX, SHAPES_MAX
@@ -27,7 +28,7 @@ LOGS = Path(__file__).parents[3] / "data" / "logs"
 def of(*values: Any, **more: Any) -> Inference:
     """Infers a schema from a log that has one line of JSON for each of the given values."""
     lines = [json.dumps(each).encode() for each in values]
-    return infer(lines, name="Log", kind=Format.JSON, **more)
+    return infer(lines, name="Log", kind=JSON, **more)
 
 
 def types(found: Inference) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
     and the other lines decide the schema."""
     lines = [b'{"a":1}'] * 4 + [b"{", b"[1]", b"\xff", b'{"a":NaN}', b"x" * (LINE_BYTES_MAX + 1)]
     deep = b'{"a":' + b"[" * 20 + b"]" * 20 + b"}"
-    found = infer([*lines, deep], name="Log", kind=Format.JSON)
+    found = infer([*lines, deep], name="Log", kind=JSON)
     assert (found.lines, found.fitting) == (10, 4)
     assert found.unfit == {
         "not JSON": 2,
@@ -126,10 +127,10 @@ def test_a_byte_order_mark_is_no_part_of_a_log(text: str, kind: str) -> None:
     it, in every format. A log in UTF-16 is refused by that name."""
     found = infer(read_lines(io.BytesIO(text.encode("utf-8-sig"))), name="Log")
     assert found == infer(read_lines(io.BytesIO(text.encode())), name="Log")
-    assert (found.format.value, [each.place for each in found.fields]) == (kind, ["name", "size"])
+    assert (found.format.name, [each.place for each in found.fields]) == (kind, ["name", "size"])
     for encoding in ("utf-16", "utf-32"):
         with pytest.raises(FormatUnknown, match=encoding.upper()):
-            infer(read_lines(io.BytesIO(text.encode(encoding))), name="Log", kind=Format(kind))
+            infer(read_lines(io.BytesIO(text.encode(encoding))), name="Log", kind=known()[kind])
 
 
 def test_names_that_avro_does_not_take_are_made_valid() -> None:
@@ -156,7 +157,7 @@ def test_csv_is_read_with_its_names() -> None:
         ],
         name="access-log",
     )
-    assert (found.format, found.lines, found.unfit) == (Format.CSV, 4, {"not 6 columns": 1})
+    assert (found.format, found.lines, found.unfit) == (CSV, 4, {"not 6 columns": 1})
     assert found.schema["name"] == "access_log"
     assert types(found) == {
         "time": {"type": "long", "logicalType": "timestamp-millis"},
@@ -174,7 +175,7 @@ def test_csv_without_names_has_numbered_columns() -> None:
     lines = [b"1,a", b"2,b"]
     with pytest.raises(FormatUnknown):
         infer(lines, name="Log")
-    assert types(infer(lines, name="Log", kind=Format.CSV)) == {
+    assert types(infer(lines, name="Log", kind=CSV)) == {
         "column_1": "long",
         "column_2": "string",
     }
@@ -183,7 +184,7 @@ def test_csv_without_names_has_numbered_columns() -> None:
 def test_a_first_line_that_is_no_csv_is_one_that_does_not_fit() -> None:
     """If the first line of a CSV log is not valid CSV, it is counted as a line that does not fit,
     and the columns come from the second line."""
-    found = infer([b'"open', b"1,2", b"3,4"], name="Log", kind=Format.CSV)
+    found = infer([b'"open', b"1,2", b"3,4"], name="Log", kind=CSV)
     assert (found.lines, found.fitting, found.unfit) == (3, 2, {"not CSV": 1})
 
 
@@ -198,7 +199,7 @@ def test_logfmt_is_read() -> None:
         ],
         name="Log",
     )
-    assert (found.format, found.unfit) == (Format.LOGFMT, {"not logfmt": 1})
+    assert (found.format, found.unfit) == (LOGFMT, {"not logfmt": 1})
     assert types(found) == {
         "at": "string",
         "path": ["null", "string"],
@@ -223,7 +224,7 @@ def test_a_real_table() -> None:
     columns. Columns of numbers become long, and other columns become string."""
     with (LOGS / "openssh.truth.csv").open("rb") as file:
         found = infer(read_lines(file), name="openssh")
-    assert (found.format, found.unfit) == (Format.CSV, {})
+    assert (found.format, found.unfit) == (CSV, {})
     assert types(found)["Pid"] == "long"
     assert types(found)["Content"] == "string"
     assert {each.share for each in found.fields} == {1.0}
@@ -242,7 +243,7 @@ def test_members_that_no_line_has_yet_find_a_place() -> None:
     found = of({"_extra": 1, "_EXTRA": 2, "a": 3})
     assert found.schema["fields"][-1] == EXTRA_FIELD
     assert [x["name"] for x in found.schema["fields"]] == ["EXTRA", "a", "_extra"]
-    rows = infer([b"a,b", b"1,x", b"2,y"], name="Log", kind=Format.CSV)
+    rows = infer([b"a,b", b"1,x", b"2,y"], name="Log", kind=CSV)
     assert [x["name"] for x in rows.schema["fields"]] == ["a", "b"]
 
 
@@ -306,8 +307,8 @@ def test_every_proposal_is_a_schema(objects: list[dict[str, Any]]) -> None:
     assert parse(json.loads(found.text))
 
 
-@given(st.lists(st.binary(max_size=60), max_size=20), st.sampled_from(Format))
-def test_no_lines_break_it(lines: list[bytes], kind: Format) -> None:
+@given(st.lists(st.binary(max_size=60), max_size=20), st.sampled_from([JSON, LOGFMT, CSV]))
+def test_no_lines_break_it(lines: list[bytes], kind: LineFormat) -> None:
     """Whatever the lines contain, the inferred schema is valid."""
     parse(infer(lines, name="?", kind=kind).schema)
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from skidway.agent.formats.java_dates import escaped
-from skidway.agent.formats.layout import (
+from skidway.agent.layouts.java_dates import escaped
+from skidway.agent.layouts.layout import (
     TEXT,
     WORD,
     Groups,

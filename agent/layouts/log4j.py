@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from skidway.agent.formats import java_dates
-from skidway.agent.formats.directives import (
+from skidway.agent.layouts import java_dates
+from skidway.agent.layouts.directives import (
     BRACKETED,
     CHOSEN,
     COLORS,
@@ -34,8 +34,8 @@ from skidway.agent.formats.directives import (
     UNBRACKETED,
     VARIABLES,
 )
-from skidway.agent.formats.java_dates import DateRefused, escaped
-from skidway.agent.formats.layout import (
+from skidway.agent.layouts.java_dates import DateRefused, escaped
+from skidway.agent.layouts.layout import (
     TEXT,
     Groups,
     Layout,

@@ -16,11 +16,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from skidway.agent.commands import time_forms
-from skidway.agent.commands.time_forms import EPOCHS, RFC3339, Composed, Form, composed
-from skidway.agent.commands.time_neighbours import continued, rest_beside
-from skidway.agent.commands.zone_letters import ZONES
 from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.agent.unknown_logs import time_forms
+from skidway.agent.unknown_logs.time_forms import EPOCHS, RFC3339, Composed, Form, composed
+from skidway.agent.unknown_logs.time_neighbours import continued, rest_beside
+from skidway.agent.unknown_logs.zone_letters import ZONES
 
 COLUMNS_MAX: Final = 6
 """A time may be divided into at most this many columns, such as day, time of day and zone."""

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from skidway.agent.commands import zone_letters
 from skidway.agent.parsing.timestamps import EPOCHS
+from skidway.agent.unknown_logs import zone_letters
 
 OFFSET: Final = r"[+-](?:0\d|1[0-4])(?::?(?:00|15|30|45))?"
 YEAR: Final = r"(?:19|20)\d\d"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from skidway.agent.commands import zone_letters
-from skidway.agent.commands.time_neighbours import OFFSET, YEAR, Lacks, more
 from skidway.agent.parsing.times.directives import FRACTION_DIGITS_MAX
+from skidway.agent.unknown_logs import zone_letters
+from skidway.agent.unknown_logs.time_neighbours import OFFSET, YEAR, Lacks, more
 
 _MONTH: Final = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[A-Za-z]*\.?"
 _ANY_MONTH: Final = r"[A-Za-z]{3,9}\.?"

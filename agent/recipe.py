@@ -21,9 +21,6 @@ STRIP: Final = "strip"
 KEEP: Final = "keep"
 """Values of a recipe's `colours`: whether codes for terminals are taken out of lines."""
 
-_BY_NAME: Final = ("json", "logfmt")
-"""Parsers of these types find the names of the fields in the line itself."""
-
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -86,19 +83,6 @@ class Recipe:
     labels: tuple[tuple[str, str], ...]
     colours: str = KEEP
 
-    @property
-    def fills_by_name(self) -> bool:
-        """Whether the parser finds the names of a record's fields in the record itself, as in
-        JSON.
-        """
-        return fills_by_name(self.parser, self.json_field)
-
-    @property
-    def leaves_out_blank_lines(self) -> bool:
-        """Whether the lines are in a format that has no blank lines, so that such lines are left
-        out."""
-        return self.fills_by_name or self.parser == "csv"
-
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text."""
         defaults = {each.name: each.default for each in fields(self)}
@@ -148,13 +132,6 @@ def has_refusal(recipe: Recipe) -> bool:
 
 
 _REFUSED = " refused"
-
-
-def fills_by_name(parser: str, json_field: str | None) -> bool:
-    """Whether a parser finds the names of a record's fields in the record itself, as in JSON.
-    parser: the parser's type.
-    """
-    return parser in _BY_NAME or json_field is not None
 
 
 def of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from skidway.agent.formats.layout import TEXT, WORD
+from skidway.agent.layouts.layout import TEXT, WORD
 
 DIGITS: Final = r"\d+"
 
