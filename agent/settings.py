@@ -522,7 +522,7 @@ class AgentSettings(RegistryClientSettings, KafkaSettings):
         "complete.",
         at_least=100,
     )
-    audit_key_location: Path | None = audit_key_setting()
+    audit_key_location: Path | None = audit_key_setting("agent")
     audit_interval_ms: int = setting(
         "audit.interval.ms",
         15_000,

@@ -86,7 +86,7 @@ class CounterSettings(KafkaSettings):
         at_least=1_000,
         at_most=10_000,
     )
-    audit_key_location: Path | None = audit_key_setting()
+    audit_key_location: Path | None = audit_key_setting("count")
     metadata_max_age_ms: int = setting(
         "metadata.max.age.ms", 5_000, help="How often to look for new topics.", at_least=100
     )
@@ -158,7 +158,7 @@ class AuditSettings(KafkaSettings):
         " it changes. It belongs only where a collector runs.",
         example="/etc/skidway/audit.master.keys",
     )
-    audit_key_location: Path | None = audit_key_setting()
+    audit_key_location: Path | None = audit_key_setting("audit")
     exempt_mirror: list[str] = setting(
         "exempt.mirror",
         [],

@@ -55,7 +55,7 @@ class LoaderSettings(RegistryClientSettings, KafkaSettings):
         " for it.",
     )
     host_name: str | None = host_name_setting()
-    audit_key_location: Path | None = audit_key_setting()
+    audit_key_location: Path | None = audit_key_setting("loader")
     group_id: str = setting(
         "group.id",
         "skidway-loader",

@@ -10,14 +10,14 @@ from skidway.clock import Clock
 from skidway.settings import setting
 
 
-def audit_key_setting() -> Any:
+def audit_key_setting(program: str) -> Any:
     """Declares the field `audit_key_location: Path | None` of a program's settings class."""
     return setting(
         "audit.key.location",
         None,
         help="File with the key that signs this program's messages to the audit, as `skidway audit"
         " keys derive` prints it; read again when it changes.",
-        example="/etc/skidway/agent.key",
+        example=f"/etc/skidway/{program}.key",
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings
 from skidway.kafka.codecs import BY_NUMBER
+from skidway.loader.settings import LoaderSettings
 from skidway.row_columns import columns
 from skidway.settings import SettingDoc, documented
 
@@ -68,8 +69,12 @@ def _formats() -> Iterator[str]:
         yield f"| `{each.name}` | {each.what} | {fields} |"
 
 
-def _settings(*, of_sources: bool) -> Iterator[str]:
-    rows = [each for each in documented(AgentSettings) if each.key.startswith(SOURCE) == of_sources]
+def _agent_settings(*, of_sources: bool) -> Iterator[str]:
+    rows = documented(AgentSettings)
+    return _settings([each for each in rows if each.key.startswith(SOURCE) == of_sources])
+
+
+def _settings(rows: list[SettingDoc]) -> Iterator[str]:
     yield "| setting | default | |"
     yield "|---|---|---|"
     for each in rows:
@@ -104,11 +109,14 @@ def _codecs() -> Iterator[str]:
 TABLES: Mapping[str, Mapping[str, Callable[[], Iterator[str]]]] = {
     "agent.md": {
         "formats": _formats,
-        "settings of a source": lambda: _settings(of_sources=True),
-        "settings of the agent": lambda: _settings(of_sources=False),
+        "settings of a source": lambda: _agent_settings(of_sources=True),
+        "settings of the agent": lambda: _agent_settings(of_sources=False),
     },
     "client.md": {"codecs": _codecs},
-    "loader.md": {"columns": lambda: _columns(in_files=True)},
+    "loader.md": {
+        "columns": lambda: _columns(in_files=True),
+        "settings of the loader": lambda: _settings(documented(LoaderSettings)),
+    },
     "spark.md": {"columns": lambda: _columns(in_files=False)},
 }
 
