@@ -87,12 +87,6 @@ class Broker:
         self.now_ms = clock.time_ms()
         self.appended: list[Appended] = []
         self.stopping = False
-        self.before_write: Callable[[], None] = _nothing
-        """The broker calls this before the write at the end of a turn, so that the mirrors can
-        append their batches."""
-        self.after_write: Callable[[], None] = _nothing
-        """The broker calls this after the write at the end of a turn, so that the mirrors can check
-        whether their batches were written."""
         self.own_status: Callable[[], Mapping[str, Any]] = dict
         """Returns how the broker was started, and what keeps it from its work."""
         self._clock = clock
@@ -104,11 +98,8 @@ class Broker:
         if not self.appended:
             self.now_ms = self._clock.time_ms()
 
-    def end_turn(self) -> None:
-        """Writes the batches that were appended in this turn, then answers their requests."""
-        self.before_write()
-        self.partitions.write()
-        self.after_write()
+    def answer_appended(self) -> None:
+        """Answers the requests whose batches were written at the end of this turn."""
         if self.appended:
             appended, self.appended = self.appended, []
             for each in appended:
@@ -164,7 +155,3 @@ class Broker:
             self.counts.answers_failed += 1
             _log.error("answer_failed", exc=error)
             appended.abandon()
-
-
-def _nothing() -> None:
-    """Does nothing. A broker without mirrors calls this function before and after its writes."""

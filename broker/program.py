@@ -152,8 +152,7 @@ class Program:
         if self.broker is not None:
             self.broker.stopping = True
             self.broker.groups.close()
-        if self._mirrors is not None and self.broker is not None:
-            self.broker.before_write = self.broker.after_write = lambda: None
+        if self._mirrors is not None:
             self._mirrors.close()
         _log.info("broker_stopping")
         self.logs.end_creations()
@@ -234,12 +233,10 @@ class Program:
         self._collector = BrokerCollector(self.broker, self._mirror_status)
         REGISTRY.register(self._collector)
         tell(self._settings.insecure())
-        self.loop.serve(Requests(self.broker, self._clock))
         if self._settings.mirror_sources:
             self._mirrors = Mirrors(self.broker, self._settings.mirror_sources, self._clock)
-            self.broker.before_write = self._mirrors.turn
-            self.broker.after_write = self._mirrors.written
             self._mirrors.start()
+        self.loop.serve(Requests(self.broker, self._clock, self._mirrors))
         for listener in self._listeners:
             self.loop.add_listener(listener)
         self.logs.checkpoint()  # also tells whether there is space

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from skidway.broker.api import registry
 from skidway.broker.api.exchange import Exchange
@@ -26,13 +26,26 @@ same and reading the clock takes time.
 """
 
 
+class Copying(Protocol):
+    """The part of `broker.mirror.mirrors.Mirrors` that takes part in the end of a turn."""
+
+    def turn(self) -> None:
+        """Appends the batches that have arrived from other clusters. Called before the write."""
+        ...
+
+    def written(self) -> None:
+        """Checks whether these batches were written. Called after the write."""
+        ...
+
+
 class Requests:
     """Handles the requests that the loop receives; implements the protocol class `Service` of
     network/loop."""
 
-    def __init__(self, broker: Broker, clock: Clock) -> None:
+    def __init__(self, broker: Broker, clock: Clock, mirrors: Copying | None = None) -> None:
         self._broker = broker
         self._clock = clock
+        self._mirrors = mirrors
         broker.api_ranges = registry.ranges()
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
@@ -52,7 +65,12 @@ class Requests:
 
     def end_turn(self) -> None:
         """Writes the batches that were appended in this turn, then answers their requests."""
-        self._broker.end_turn()
+        if self._mirrors is not None:
+            self._mirrors.turn()
+        self._broker.partitions.write()
+        if self._mirrors is not None:
+            self._mirrors.written()
+        self._broker.answer_appended()
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
         """Called when a log's file cannot be read."""

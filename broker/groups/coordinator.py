@@ -12,7 +12,6 @@ import uuid
 from collections.abc import Callable, Iterable
 
 from skidway import log
-from skidway.broker.catalog import NO_LEADER
 from skidway.broker.groups.group import Group
 from skidway.broker.groups.hosting import HostedGroups
 from skidway.broker.groups.job_queue import JobQueue
@@ -50,32 +49,12 @@ class Groups(HostedGroups):
         controller_id: Callable[[], int],
         is_cut_off: Callable[[], bool],
     ) -> None:
-        """broker_id: the id of this broker. topic_id: a function that takes a topic's name and
-        returns the id of the topic that has this name at the time of the call. controller_id: a
-        function that returns the id of the broker that is the cluster's controller at the time of
-        the call. is_cut_off: a function that returns whether another broker may be the controller
-        without this broker's knowledge.
-        """
-
-        def coordinator_id() -> int:
-            found = controller_id()
-            return NO_LEADER if found == broker_id and is_cut_off() else found
-
+        """The parameters are those of `HostedGroups`."""
         super().__init__(
-            limits, clock, timers, jobs, topic_id, lambda: coordinator_id() == broker_id
+            broker_id, limits, clock, timers, jobs, topic_id, controller_id, is_cut_off
         )
         self.offsets = GroupOffsets(self, topic_id)
-        self._coordinator_id = coordinator_id
         self._looking = 0
-
-    def coordinator_of(self, _group_id: str) -> int:
-        """Returns the id of the broker that coordinates a group. The coordinator is always the
-        cluster's controller, so every broker returns the same id. But after a change of the
-        controller, brokers may return different ids until each of them has read the change from
-        ZooKeeper. If this broker was the controller and cannot know whether it still is, returns
-        NO_LEADER.
-        """
-        return self._coordinator_id()
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
         """Answers a JoinGroup request when the group's next generation begins. If the join is

@@ -16,6 +16,7 @@ from itertools import islice
 from typing import cast
 
 from skidway import log
+from skidway.broker.catalog import NO_LEADER
 from skidway.broker.coordination.ledger import Record
 from skidway.broker.coordination.stored_groups import GroupInUse
 from skidway.broker.groups.cache import OffsetCache
@@ -81,17 +82,21 @@ class HostedGroups:
 
     def __init__(
         self,
+        broker_id: int,
         limits: GroupLimits,
         clock: Clock,
         timers: Timers,
         jobs: JobQueue,
         topic_id: Callable[[str], uuid.UUID | None],
-        is_coordinator: Callable[[], bool],
+        controller_id: Callable[[], int],
+        is_cut_off: Callable[[], bool],
     ) -> None:
-        """is_coordinator: a function that returns whether this broker coordinates the cluster's
-        groups at the time of the call.
+        """broker_id: the id of this broker. topic_id: a function that takes a topic's name and
+        returns the id of the topic that has this name at the time of the call. controller_id: a
+        function that returns the id of the broker that is the cluster's controller at the time of
+        the call. is_cut_off: a function that returns whether another broker may be the controller
+        without this broker's knowledge.
         """
-        self.is_coordinator = is_coordinator
         self.counts = GroupCounts()
         self.jobs = jobs
         self.cache = OffsetCache(topic_id)
@@ -103,6 +108,9 @@ class HostedGroups:
         self._in_use: Holders[str] = Holders(GROUPS_BYTES_MAX)
         self._limits = limits
         self._timers = timers
+        self._broker_id = broker_id
+        self._controller_id = controller_id
+        self._is_cut_off = is_cut_off
         self._loading: dict[str, list[Use]] = {}
         self._waiting = 0
         self._stopping = False
@@ -111,6 +119,20 @@ class HostedGroups:
     def members(self) -> int:
         """The number of members of all groups in memory. Any thread may read it."""
         return sum(len(each.group.roster) for each in tuple(self.hosted.values()))
+
+    def coordinator_of(self, _group_id: str) -> int:
+        """Returns the id of the broker that coordinates a group. The coordinator is always the
+        cluster's controller, so every broker returns the same id. But after a change of the
+        controller, brokers may return different ids until each of them has read the change from
+        ZooKeeper. If this broker was the controller and cannot know whether it still is, returns
+        NO_LEADER.
+        """
+        found = self._controller_id()
+        return NO_LEADER if found == self._broker_id and self._is_cut_off() else found
+
+    def is_coordinator(self) -> bool:
+        """Returns whether this broker coordinates the cluster's groups."""
+        return self._controller_id() == self._broker_id and not self._is_cut_off()
 
     def is_loading(self, group_id: str) -> bool:
         """Returns whether the broker is reading the group from ZooKeeper."""

@@ -5,12 +5,14 @@
     follower      decides for one partition when to compare, copy or stop         (pure)
     partition     one partition: its follower, its log, and the reason if copying waits
     surroundings  the interfaces that a source needs: a client of its cluster, and this broker
-    topics        one source cluster: creates and extends its topics here         (loop)
-    bounds        asks the source where a partition begins and ends               (loop)
-    missed        asks where the logs of stopped partitions begin and end         (loop)
+    topics        one source cluster: has its topics created and extended here    (loop)
+    bounds        has the source asked where its partitions begin and end         (loop)
     progress      commits to the source, as offsets of a consumer group, how far  (loop)
                   the mirror has copied
-    source        one source cluster: its partitions, fetches and counts          (loop)
+    positions     from which offsets partitions are fetched, and which wait       (loop)
+    followed      the followed partitions: what arrives for them, and the counts  (loop)
+    source        one source cluster: asks it what the parts want to know, and    (loop)
+                  passes each answer to the part that has asked
     resolver      looks up the host names of source brokers, outside the loop
     mirrors       all sources of this broker; the loop's turns and timers         (loop)
     status        the mirrors' state for /health and the command

@@ -78,7 +78,7 @@ class Mirrors:
         """Called in each turn of the loop, before its writes. Appends the batches that have arrived
         from the sources.
         """
-        due = [source for source in self._sources if source.is_due]
+        due = [source for source in self._sources if source.is_due and not self._closed]
         for source in due:
             self._run(source, source.turn)
         if due:
@@ -89,7 +89,7 @@ class Mirrors:
         appended batches to check which of them were written.
         """
         for source in self._sources:
-            if source.has_appended:
+            if source.has_appended and not self._closed:
                 self._run(source, source.written)
                 self._set_timer()
 

@@ -10,9 +10,9 @@ commits again later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from skidway import log
 from skidway.broker.mirror.surroundings import Ask
@@ -37,63 +37,56 @@ Offsets = Mapping[TopicPartition, int]
 _log = log.get(__name__)
 
 
+class Commit(NamedTuple):
+    """Does the source keep these offsets? If there are none: which broker keeps the offsets?"""
+
+    offsets: Offsets
+
+
 class Progress:
     """Commits the offsets up to which one source is mirrored. Each MirrorSource has its own
-    Progress. A Progress sends its next request only after the answer to the last one."""
+    Progress. A Progress asks its next question only after the answer to the last one."""
 
-    def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
-        """offsets: a function that returns the mirrored offset of each partition, by the
-        partition's name in the source.
-        """
+    def __init__(self, group: str) -> None:
         self.group = group
         self.failed = 0
         self.failure = ""
         """Why the last attempt to commit offsets failed; empty if it succeeded."""
-        self._ask = ask
-        self._offsets = offsets
         self._coordinator: Address | None = None
         self._told: dict[TopicPartition, int] = {}
         self._all_told_at = 0.0
         self._asking = False
         self.due = 0.0
-        """Before this time, `turn` has nothing to do (monotonic seconds)."""
+        """The time of the next `turn` (monotonic seconds)."""
 
-    def turn(self, now: float) -> None:
-        """Commits the offsets that have changed, if the time `due` has come."""
-        if now < self.due:
-            return
+    def turn(self, now: float, known: Offsets) -> list[Ask[Commit]]:
+        """Commits the offsets that have changed. known: the mirrored offset of each partition, by
+        the partition's name in the source."""
         if now - self._all_told_at >= REPEATED_AFTER_S:
             self._told, self._all_told_at = {}, now
         self.due = now + INTERVAL_S
-        known = self._offsets()
         self._told = {tp: at for tp, at in self._told.items() if tp in known}
         changed = ((tp, at) for tp, at in known.items() if self._told.get(tp) != at)
         news = dict(islice(changed, PARTITIONS_A_REQUEST))
         if not news or self._asking:
-            return
+            return []
         self._asking = True
         if self._coordinator is None:
-            self._ask(find_coordinator_call(self.group), self._found)
-        else:
-            call = commit_offsets_call(self.group, news)
-            self._ask(call, lambda answer: self._kept(news, answer), self._coordinator)
+            return [Ask(find_coordinator_call(self.group), Commit({}))]
+        return [Ask(commit_offsets_call(self.group, news), Commit(news), self._coordinator)]
 
-    def _found(self, answer: Answer) -> None:
+    def answered(self, question: Commit, answer: Answer) -> None:
+        """Takes the source's answer to a question."""
         self._asking = False
         try:
-            self._coordinator = coordinator(_response(answer))
+            if question.offsets:
+                self._kept(question.offsets, refused_offsets(_response(answer)))
+            else:
+                self._coordinator, self.due = coordinator(_response(answer)), 0.0
         except SkidwayError as error:
             self._fail(error)
-        else:
-            self.due = 0.0
 
-    def _kept(self, offsets: Offsets, answer: Answer) -> None:
-        self._asking = False
-        try:
-            refused = refused_offsets(_response(answer))
-        except SkidwayError as error:
-            self._fail(error)
-            return
+    def _kept(self, offsets: Offsets, refused: Mapping[TopicPartition, SkidwayError]) -> None:
         self._told |= {tp: at for tp, at in offsets.items() if tp not in refused}
         if refused:
             self._fail(next(iter(refused.values())))

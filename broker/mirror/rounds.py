@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from skidway.broker.catalog import Topic as LocalTopic
 from skidway.broker.mirror import selection
@@ -59,6 +59,17 @@ class Creation:
     configs: Mapping[str, str]
 
 
+class Extension(NamedTuple):
+    """A mirror topic, and how many partitions it shall have."""
+
+    topic: LocalTopic
+    partitions: int
+
+    @property
+    def name(self) -> str:
+        return self.topic.name
+
+
 @dataclass(slots=True)
 class Plan:
     """What to do now with the mirror topics.
@@ -72,7 +83,7 @@ class Plan:
     """
 
     create: list[Creation] = field(default_factory=list)
-    extend: list[tuple[LocalTopic, int]] = field(default_factory=list)
+    extend: list[Extension] = field(default_factory=list)
     follow: list[tuple[LocalTopic, int]] = field(default_factory=list)
     describe: list[TopicMetadata] = field(default_factory=list)
     room: int = 0
@@ -202,7 +213,7 @@ def _go_on(
         made.room -= max(len(topic.partitions) - len(here.partitions), 0)
         made.follow.append((here, len(topic.partitions)))
         if len(topic.partitions) > len(here.partitions) and here.name not in busy:
-            made.extend.append((here, len(topic.partitions)))
+            made.extend.append(Extension(here, len(topic.partitions)))
 
 
 def _keep(

@@ -13,7 +13,7 @@ from skidway import invocation
 from skidway.broker.catalog import Topic
 from skidway.broker.mirror import rounds
 from skidway.broker.mirror.follower import Phase
-from skidway.broker.mirror.partition import MirrorPartition
+from skidway.broker.mirror.partition import UNKNOWN, MirrorPartition
 from skidway.broker.mirror.rounds import Plan
 from skidway.broker.mirror.source import MirrorSource
 from skidway.kafka import gaps
@@ -49,17 +49,17 @@ def status_of(
 
     All offsets are offsets in the source.
     """
-    each = list(source.partitions.values())
+    each = list(source.followed.partitions.values())
     cluster, plan = source.topics.mirroring.cluster, source.topics.plan
     stopped = {**plan.stopped, **_stopped(each)}
     missed = _missed(source, each, plan)
-    lags = [source.lag(x) for x in each if x.replica.partition.topic not in plan.stopped]
+    lags = [_lag(source, x) for x in each if x.replica.partition.topic not in plan.stopped]
     lags += [missed[name] for name in plan.stopped]
     if source.topics.misnamed:
         stopped[cluster] = source.topics.misnamed
     if source.broken:
         stopped[cluster] = source.broken
-    reasons = {partition.name: source.kept_back_by(partition) for partition in each}
+    reasons = {partition.name: _kept_back_by(source, partition) for partition in each}
     waiting = {name: reason for name, reason in reasons.items() if reason}
     unverifiable = {p.name: p.unverifiable for p in each if p.unverifiable is not None}
     named = _gaps(cluster, topics.values())
@@ -81,13 +81,40 @@ def status_of(
         "left_out": _some({**plan.left_out, **source.topics.not_done}),
         "gap_count": sum(map(len, named.values())),
         "gaps": _some(named),
-        "records": source.records,
-        "bytes": source.bytes,
+        "records": source.followed.records,
+        "bytes": source.followed.bytes,
         "group": source.progress.group,
         "group_failures": source.progress.failed,
         "group_failure": source.progress.failure,
         "last_failure": source.last_failure,
     }
+
+
+def _lag(source: MirrorSource, each: MirrorPartition) -> int | None:
+    """Returns how many records of a partition are in the source, but not in the mirror yet; None if
+    the number is not known. For a stopped partition, it is the largest possible number.
+    """
+    follower = each.follower
+    if each.is_stopped:
+        return source.missed.records(each.tp, follower.same_to)
+    watermark = source.positions.watermark(each)
+    if watermark == UNKNOWN:
+        return None
+    # The position is behind the mirror's end if the records in between have expired.
+    return max(watermark - max(follower.log_end, follower.position()), 0)
+
+
+def _kept_back_by(source: MirrorSource, each: MirrorPartition) -> str:
+    """Returns why the copying of a followed partition waits. Empty if records are being copied, if
+    all records are copied, if the partition is stopped, or if the newest plan does not have the
+    partition (`is_paused`).
+    """
+    follower, fresh = each.follower, source.positions.fresh_watermark(each)
+    if each.is_stopped or each.is_paused or follower.position() == follower.log_end == fresh:
+        return ""
+    if not each.trouble and source.positions.leader(each) is None:
+        return "the source has not said which broker leads it"
+    return each.trouble
 
 
 def _stopped(partitions: Iterable[MirrorPartition]) -> dict[str, str]:
@@ -97,7 +124,7 @@ def _stopped(partitions: Iterable[MirrorPartition]) -> dict[str, str]:
 def _missed(
     source: MirrorSource, partitions: Iterable[MirrorPartition], plan: Plan
 ) -> dict[str, int | None]:
-    found = {each.name: source.lag(each) for each in partitions if each.is_stopped}
+    found = {each.name: _lag(source, each) for each in partitions if each.is_stopped}
     for name, tps in plan.unmirrored.items():
         counts = [source.missed.records(tp) for tp in tps]
         known = [count for count in counts if count is not None]
@@ -112,7 +139,9 @@ def _commands(
     if not stopped:
         return found
     call, cluster = invocation.of_this_process().call, source.topics.mirroring.cluster
-    names = {each.name: each.replica.partition.topic for each in list(source.partitions.values())}
+    names = {
+        each.name: each.replica.partition.topic for each in [*source.followed.partitions.values()]
+    }
     for name in stopped:
         topic = topics.get(names.get(name, name))
         if topic is not None and topic.configs.get(rounds.SOURCE_CLUSTER) == cluster:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from skidway.broker.catalog import Topic
 from skidway.broker.log.files import DamagedLog, StorageFailed
@@ -13,7 +13,6 @@ from skidway.errors import SkidwayError
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import Address, Cluster
-from skidway.kafka.client.connection import Answer
 from skidway.kafka.client.following import Turn
 from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
@@ -23,14 +22,16 @@ Done = Callable[[SkidwayError | None], None]
 None for success."""
 
 
-class Ask(Protocol):
-    """Sends a request to the broker at an address. If no address is given, sends it to any broker
-    of the source.
-    """
+Question = TypeVar("Question", covariant=True)
 
-    def __call__(
-        self, call: Call, then: Callable[[Answer], None], address: Address | None = None
-    ) -> None: ...
+
+class Ask(NamedTuple, Generic[Question]):
+    """Asks the caller to send a request to the broker at an address, or to any broker of the source
+    if there is no address. The caller returns the answer together with the question."""
+
+    call: Call
+    question: Question
+    address: Address | None = None
 
 
 class SourceClient(Protocol):

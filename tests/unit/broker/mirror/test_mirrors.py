@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from skidway.broker.api.requests import Requests
 from skidway.broker.mirror.mirrors import Mirrors
 from skidway.broker.mirror.source import MirrorSource
 from skidway.broker.settings import MirrorSettings
@@ -35,8 +36,7 @@ def test_a_source_that_fails_is_stopped_by_name(
     monkeypatch.setattr(MirrorSource, step, sometimes)
     with broker_core(tmp_path) as core:
         mirrors = Mirrors(core.broker, sources, core.clock)
-        core.broker.before_write = mirrors.turn
-        core.broker.after_write = mirrors.written
+        core.loop.serve(Requests(core.broker, core.clock, mirrors))
         mirrors.start()
         for _ in range(5):
             core.advance(core.broker.settings.mirror_metadata_interval_ms / 1000)

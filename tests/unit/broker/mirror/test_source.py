@@ -59,7 +59,7 @@ def same(world: MirrorWorld, partition: int = 0) -> None:
 
 
 def follower(world: MirrorWorld) -> Phase:
-    return world.mirror.partitions[LOGS].follower.phase
+    return world.mirror.followed.partitions[LOGS].follower.phase
 
 
 # topics
@@ -514,7 +514,7 @@ def test_metrics_count_more_than_the_status_lists(
     world.client.is_down = True
     world.client.lose()
     world.round()
-    for partition in world.mirror.partitions.values():
+    for partition in world.mirror.followed.partitions.values():
         partition.unverifiable = 10
     found = world.status
     assert len(found["waiting"]) == len(found["gaps"]) == len(found["unverifiable"]) == 1
@@ -651,7 +651,7 @@ def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
     logs.source.log("logs").append(skip=1)
     logs.settle()
     assert logs.stopped() == {"dc1.logs-0": "too many gaps"}
-    end = logs.mirror.partitions[LOGS].follower.log_end
+    end = logs.mirror.followed.partitions[LOGS].follower.log_end
     logs.round()
     missed = logs.source.log("logs").end - end
     assert logs.status["missed"] == {"dc1.logs-0": missed}, "what is here is not missed"
@@ -700,7 +700,7 @@ def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld
     fill(logs, 2)
     del logs.source.fetch_error[LOGS]
     assert late[0].response.topics[0].partitions[0].offset == 30
-    logs.mirror._recheck(logs.mirror.partitions[LOGS])
+    logs.mirror.positions.recheck(logs.mirror.followed.partitions[LOGS])
     logs.settle()
     same(logs)
     logs.client.inbox.extend(late)
@@ -840,7 +840,7 @@ def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorl
     logs.start()
     logs.round()
     assert len(logs.local.unreadable_logs) == 1
-    assert logs.mirror.partitions == {}
+    assert logs.mirror.followed.partitions == {}
 
 
 def test_nothing_of_ours_left_to_compare_is_said(logs: MirrorWorld) -> None:
@@ -962,9 +962,9 @@ def test_a_source_fills_no_log(
     world.follow()
     for number in range(40):
         error = KafkaError(ErrorCode.POLICY_VIOLATION, f"reason {number}")
-        for each in world.mirror.partitions.values():
+        for each in world.mirror.followed.partitions.values():
             each.follower.interrupted()
-            world.mirror._halted(each.tp, error)
+            world.mirror.followed.halted(each.tp, error)
         world.settle(1)
     assert caplog.text.count("mirror_waits") == 5
     world.source.cluster_id = "another"
