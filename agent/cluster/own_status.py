@@ -48,7 +48,7 @@ class OwnStatus:
         number of the newest message of the agent that the audit topic has; 0 if it has none."""
         self._signer = signer
         if self._to is None or self._to[0] != sender:
-            self._notes = StatusNotes(sender, self._present, self._clock)
+            self._notes = StatusNotes(sender, self._clock)
         self._to = sender, partition, number
 
     def wait(self, obstacle: Obstacle) -> None:
@@ -64,8 +64,9 @@ class OwnStatus:
         if self._to is not None and not self._producer.pending_count:
             sender, partition, number = self._to
             message = self._beat(sender, number) if is_waiting else None
-            if message is None and self._notes is not None:
-                message = self._notes.due(0)  # the time orders these notes
+            if message is None and self._notes is not None and self._notes.is_due:
+                present = ProgramStatus(self._started, self.waits_for)
+                message = self._notes.told(present, 0)  # the time orders these notes
             if message is not None and self._producer.has_room:
                 batch = batch_of([message], self._clock.time_ms(), signer_or_none(self._signer))
                 self._producer.send(partition, batch, None)
@@ -80,9 +81,6 @@ class OwnStatus:
             return None
         self._beat_at = self._clock.monotonic() + self._heartbeat_s
         return encode(Heartbeat(sender, number, self._clock.time_ms()))
-
-    def _present(self) -> ProgramStatus:
-        return ProgramStatus(self._started, self.waits_for)
 
 
 def obstacles_of(

@@ -133,20 +133,21 @@ class _Running:
         _log.info("counter_started", producer=settings.producer_name, epoch=self.state.epoch)
         systemd.ready(f"counting tier {settings.tier} as {settings.producer_name}")
         beats = Producer(self.client)
-        retentions = Retentions(self.client, counter.sender, lambda: counter.topics, self.clock)
-        statuses = StatusNotes(
-            counter.sender,
-            lambda: status_with_brokers(self.client, counter.sender.tier),
-            self.clock,
-        )
+        retentions = Retentions(self.client, counter.sender, self.clock)
+        statuses = StatusNotes(counter.sender, self.clock)
+
+        def status() -> bytes | None:
+            if not statuses.is_due:
+                return None
+            found = status_with_brokers(self.client, counter.sender.tier)
+            return statuses.told(found, self.state.number)
 
         def due() -> bytes | None:
-            number = self.state.number
             return (
                 counter.transactions_note()
                 or counter.heartbeat()
-                or statuses.due(number)
-                or retentions.due(number)
+                or status()
+                or retentions.due(self.state.number, counter.topics)
             )
 
         heartbeats = Heartbeats(beats, publisher, self.partition, self.clock, self.signer)

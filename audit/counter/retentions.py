@@ -3,7 +3,7 @@ note, a message that changes no verdict (see audit.topic.notes)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from skidway import log
 from skidway.audit.topic import notes
@@ -24,32 +24,22 @@ _log = log.get(__name__)
 
 class Retentions:
     """Makes the note that reports how long the brokers keep records: when the note is due, asks the
-    brokers for the settings of the topics.
+    brokers for the settings of the topics."""
 
-    topics: a function that returns the source topic of each counted topic, by the counted topic's
-    name in the cluster.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        sender: Sender,
-        topics: Callable[[], Mapping[str, Source]],
-        clock: Clock,
-    ) -> None:
+    def __init__(self, client: Client, sender: Sender, clock: Clock) -> None:
         self._client = client
         self._sender = sender
-        self._topics = topics
         self._clock = clock
         self._tell_at = clock.monotonic()
 
-    def due(self, number: int) -> bytes | None:
+    def due(self, number: int, topics: Mapping[str, Source]) -> bytes | None:
         """If a note is due and a topic is counted, asks the brokers, and returns the bytes of the
         note. Returns None in all other cases, and also if the brokers do not answer. After a
         failure, a later call asks the brokers again. number: the number of the counter's last
-        numbered message.
+        numbered message. topics: the source topic of each counted topic, by the counted topic's
+        name in the cluster.
         """
-        now, topics = self._clock.monotonic(), self._topics()
+        now = self._clock.monotonic()
         if now < self._tell_at or not topics:
             return None
         self._tell_at = now + ASK_AGAIN_S

@@ -3,7 +3,6 @@ program_status). They are made when something has changed, and from time to time
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from skidway.audit.topic import notes, program_status
@@ -18,26 +17,24 @@ TELL_EVERY_S: Final = 300.0
 
 
 class StatusNotes:
-    """Makes the notes of one sender. ask: a function that returns the sender's present status; None
-    if it is not known now."""
+    """Makes the notes of one sender."""
 
-    def __init__(
-        self, sender: Sender, ask: Callable[[], ProgramStatus | None], clock: Clock
-    ) -> None:
+    def __init__(self, sender: Sender, clock: Clock) -> None:
         self._sender = sender
-        self._ask = ask
         self._clock = clock
         self._ask_at = self._tell_at = clock.monotonic()
         self._told: ProgramStatus | None = None
 
-    def due(self, number: int) -> bytes | None:
-        """Returns the bytes of a note if one is due. number: the number of the sender's last
-        numbered message."""
+    @property
+    def is_due(self) -> bool:
+        """Whether to look at the sender's status."""
+        return self._clock.monotonic() >= self._ask_at
+
+    def told(self, found: ProgramStatus | None, number: int) -> bytes | None:
+        """Returns the bytes of a note if one is due. found: the sender's present status; None if it
+        is not known now. number: the number of the sender's last numbered message."""
         now = self._clock.monotonic()
-        if now < self._ask_at:
-            return None
         self._ask_at = now + ASK_EVERY_S
-        found = self._ask()
         if found is None or (found == self._told and now < self._tell_at):
             return None
         self._told, self._tell_at = found, now + TELL_EVERY_S

@@ -41,8 +41,8 @@ def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
     next note after five minutes (TELL_EVERY_S)."""
     clock, brokers = ManualClock(), Brokers()
     topics = {"dc1.logs": LOGS, "dc1.held": HELD}
-    made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]
-    value = made.due(17)
+    made = Retentions(brokers, COUNTER, clock)  # type: ignore[arg-type]
+    value = made.due(17, topics)
     assert value is not None
     note = notes.decode(value)
     assert (note.producer, note.cluster, note.rank) == (
@@ -50,9 +50,9 @@ def test_a_counter_tells_the_retention_under_the_names_of_the_sources() -> None:
     )  # fmt: skip
     assert retention_of(note) == {LOGS: 5_000}
     clock.advance(TELL_EVERY_S - 1)
-    assert made.due(17) is None
+    assert made.due(17, topics) is None
     clock.advance(1)
-    assert made.due(17) is not None
+    assert made.due(17, topics) is not None
 
 
 def test_brokers_that_are_away_are_asked_again_later() -> None:
@@ -61,13 +61,13 @@ def test_brokers_that_are_away_are_asked_again_later() -> None:
     retention times. If the counter counts no topic, it does not ask the brokers."""
     clock, brokers = ManualClock(), Brokers()
     topics: dict[str, Source] = {}
-    made = Retentions(brokers, COUNTER, lambda: topics, clock)  # type: ignore[arg-type]
-    assert made.due(1) is None
+    made = Retentions(brokers, COUNTER, clock)  # type: ignore[arg-type]
+    assert made.due(1, topics) is None
     topics["dc1.logs"], brokers.is_away = LOGS, True
-    assert made.due(1) is None
+    assert made.due(1, topics) is None
     brokers.is_away = False
-    assert made.due(1) is None
+    assert made.due(1, topics) is None
     clock.advance(ASK_AGAIN_S)
-    value = made.due(1)
+    value = made.due(1, topics)
     assert value is not None
     assert retention_of(notes.decode(value)) == {LOGS: 5_000}

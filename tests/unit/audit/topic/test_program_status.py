@@ -36,16 +36,18 @@ def test_a_status_is_told_when_it_changes_and_from_time_to_time() -> None:
     """A sender tells its status at once, again when it has changed, and otherwise once in five
     minutes, because messages expire. The ledger keeps the newest status of each sender."""
     clock, present = ManualClock(), [STATUS]
-    made = StatusNotes(COUNTER, lambda: present[0], clock)
-    told = [made.due(7)]
+    made = StatusNotes(COUNTER, clock)
+    told = [made.told(present[0], 7)]
     for _ in range(3):
+        assert not made.is_due
         clock.advance(ASK_EVERY_S)
-        assert made.due(7) is None
+        assert made.is_due
+        assert made.told(present[0], 7) is None
     present[0] = replace(STATUS, obstacles=())
     clock.advance(ASK_EVERY_S)
-    told.append(made.due(7))
+    told.append(made.told(present[0], 7))
     clock.advance(TELL_EVERY_S)
-    told.append(made.due(7))
+    told.append(made.told(present[0], 7))
     values = [x for x in told if x is not None]
     assert [status_of(notes.decode(x)) for x in values] == [STATUS, present[0], present[0]]
     ledger = ledger_of(reversed(values))
