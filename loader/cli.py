@@ -115,10 +115,8 @@ def _settings(args: argparse.Namespace) -> LoaderSettings:
 
 def _become_owner(settings: LoaderSettings) -> None:
     """If root runs a command, makes it the user of a local output, or of Spark's log."""
-    from skidway.loader.store import is_local
-
-    if is_local(settings.output):
-        become_owner(Path(settings.output.removeprefix("file://"), layout.STATE))
+    if (directory := settings.output.directory) is not None:
+        become_owner(directory / layout.STATE)
     if settings.spark_log_file is not None:
         become_owner(settings.spark_log_file.parent)
 
@@ -272,7 +270,6 @@ def _hour(time_ms: int) -> str:
 def _status(args: argparse.Namespace) -> int:
     from skidway.loader.runs import running
     from skidway.loader.runs.status import status
-    from skidway.loader.store import open_store
 
     look_s = None if args.look is None else parse_duration(args.look, "--look")
     if look_s is not None and look_s < running.LEAST_LOOK_S:
@@ -280,7 +277,7 @@ def _status(args: argparse.Namespace) -> int:
     settings = _settings(args)
     _become_owner(settings)
     rows = status(settings)
-    runs = running.runs(open_store(settings.output), SystemClock(), time.sleep, look_s)
+    runs = running.runs(settings.output.store(), SystemClock(), time.sleep, look_s)
     columns = ("topic", "partition", "load", "loaded", "at", "rows", "rejects", "unfinished")
     if args.json:
         loaded = [{name: row[name] for name in columns} for row in rows]
@@ -310,13 +307,12 @@ def _history(args: argparse.Namespace) -> int:
 def _validate(args: argparse.Namespace) -> int:
     from skidway.audit.output import hadoop_files
     from skidway.loader.spark import properties, scratch
-    from skidway.loader.store import is_local, open_store
 
     settings = _settings(args)
     settings.registry.check_files()
     _become_owner(settings)
-    store = open_store(settings.output)
-    if is_local(settings.output) and (found := obstacle(Path(store.url))):
+    store = settings.output.store()
+    if settings.output.directory is not None and (found := obstacle(Path(store.url))):
         raise ConfigurationRefused(f"output: {found}")
     hadoop_files.check(hadoop_files.SPARK_FILES)
     scratch.check(properties.temporary_directories(settings, Path(tempfile.gettempdir())))

@@ -29,7 +29,7 @@ from skidway.loader.state.live import live
 from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Store
 
 RACES_MAX: Final = 5
 """At most this many attempts at one topic may fail because another loader committed first. Then the
@@ -147,7 +147,7 @@ def compact(
 ) -> list[Compacted]:
     """Compacts every topic of the output that the settings choose. shown: a function that shows the
     run's progress; None if the progress goes to the log."""
-    store = open_store(settings.output, settings.modes)
+    store = settings.output.store()
     chosen, missing = topics.choose(settings.topics, store.names(layout.STATE))
     with (
         SparkRunner(settings, interrupted) as spark,

@@ -35,7 +35,6 @@ from skidway.loader.state.live import KINDS, live
 from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import REJECTS, DataFile, Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.loader.store import open_store
 
 _log = log.get(__name__)
 
@@ -226,7 +225,7 @@ def reload(
     no broker answers, if the topic does not exist, or if the output is refused."""
     settings = replace(settings, topics=[wish.topic])
     topics.check(settings.topics)
-    store = open_store(settings.output, settings.modes)
+    store = settings.output.store()
     with (
         SparkRunner(settings, interrupted) as spark,
         settings.kafka.client() as client,

@@ -33,7 +33,7 @@ from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Store
 
 
 def load(
@@ -62,7 +62,7 @@ def load_on(
 ) -> Report:
     """Does the same as `load`, but with a Spark session that several runs may use. feed: what
     earlier runs have read from the audit topics; None if there was no earlier run."""
-    store, clock = open_store(settings.output, settings.modes), clock or SystemClock()
+    store, clock = settings.output.store(), clock or SystemClock()
     with (
         settings.kafka.client() as client,
         OwnNote(store, clock, settings.host) as note,

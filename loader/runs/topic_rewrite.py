@@ -82,7 +82,7 @@ class TopicRewrite:
         reader = None if rewrite.reader is None else rewrite.reader.schema
         job = RewriteJob(self._attempt.load, rewrite.compression, reader, rewrite.texts)
         work = [
-            partial(rewrite_group, self._store.url, self._store.modes, job, group, number)
+            partial(rewrite_group, self._store.connection, job, group, number)
             for number, group in enumerate(rewrite.groups)
         ]
         rows = sum(each.file.rows for group in rewrite.groups for each in group.files)

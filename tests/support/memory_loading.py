@@ -230,7 +230,7 @@ class MemoryLoading:
     def _parts(self, spark: _Spark, changes: Mapping[str, Any]) -> Parts:
         settings = LoaderSettings(
             bootstrap_servers="x:1", schema_registry_url="http://x", topics=[TOPIC],
-            output="memory:", cluster_name="dc1",
+            output_url="memory:", cluster_name="dc1",
         )  # fmt: skip
         given: Any = (
             replace(settings, **changes),
@@ -301,8 +301,8 @@ class _Spark:
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
         """Rewrites groups of files in the store, one group for each task in `work`. Ignores the
-        first two arguments of each task, which say where the store is and who may read it."""
+        first argument of each task, which says where the store is and who may read it."""
         self._other()
         progress(len(work), len(work))
-        groups = (each.args[2:] for each in work)
+        groups = (each.args[1:] for each in work)
         return [GroupRewrite(*each, self._loading.store, 0).run() for each in groups]

@@ -43,10 +43,15 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
         ("RegistryClient", "schemas/client/registry_connection.py"),
         ("RegistryAdministration", "schemas/client/registry_connection.py"),
         ("Coordinator", "skidway/coordination.py"),
+        ("LocalOutput", "audit/output/__init__.py"),
+        ("HdfsOutput", "audit/output/__init__.py"),
+        ("LocalStore", "loader/store/__init__.py"),
+        ("HdfsStore", "loader/store/__init__.py"),
     ],
 )
 def test_a_client_is_made_in_one_module(made: str, module: str) -> None:
-    """Each class of clients is made in one module, where TLS and credentials enter later."""
+    """Each class of clients, and of outputs, is made in one module, where TLS and credentials enter
+    later."""
     hdfs = {"audit/output/hdfs.py"} if made == "Client" else set()  # the client of hdfs-native
     assert {path for path, _ in calls(made)} - hdfs == {module}
 

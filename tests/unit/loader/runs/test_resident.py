@@ -48,7 +48,7 @@ class Resident:
         self.health: list[bool] = []
         settings = LoaderSettings(
             bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"],
-            output="/out", metrics_textfile=textfile,
+            output_url="/out", metrics_textfile=textfile,
         )  # fmt: skip
         left = iter(runs)
 

@@ -85,7 +85,7 @@ def topic(name: str, empty: bool) -> TopicMetadata:
 def settings() -> LoaderSettings:
     return LoaderSettings(
         bootstrap_servers="x:1", schema_registry_url="http://x", topics=["bad", "good", "logs"],
-        output="/out",
+        output_url="/out",
     )  # fmt: skip
 
 

@@ -82,7 +82,7 @@ def attempt(
     newest: Manifest | None = None,
 ) -> TopicLoad:
     settings = LoaderSettings(
-        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"], output="/out"
+        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"], output_url="/out"
     )
     nothing: Any = None
     parts = Parts(settings, nothing, registry, store, nothing, ManualClock(), Feed(), "c", [])
