@@ -122,7 +122,7 @@ def _become_owner(settings: LoaderSettings) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from skidway.loader.runs.run import load
+    from skidway.loader.runs.run import run
     from skidway.loader.runs.textfile import Recorded
 
     if args.every is not None:
@@ -134,7 +134,7 @@ def _run(args: argparse.Namespace) -> int:
         telemetry = _telemetry(settings, lambda: Health(True, {"loading": True}))
         try:
             with _progress_line(args) as shown:
-                report = load(settings, interrupted=lambda: interrupt.requested, shown=shown)
+                report = run(settings, interrupted=lambda: interrupt.requested, shown=shown)
         finally:
             if telemetry is not None:
                 telemetry.stop()
@@ -268,16 +268,16 @@ def _hour(time_ms: int) -> str:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from skidway.loader.runs import running
+    from skidway.loader.runs import run_states
     from skidway.loader.runs.status import status
 
     look_s = None if args.look is None else parse_duration(args.look, "--look")
-    if look_s is not None and look_s < running.LEAST_LOOK_S:
-        raise UsageError(f"--look takes at least {running.LEAST_LOOK_S:.0f}s.")
+    if look_s is not None and look_s < run_states.LEAST_LOOK_S:
+        raise UsageError(f"--look takes at least {run_states.LEAST_LOOK_S:.0f}s.")
     settings = _settings(args)
     _become_owner(settings)
     rows = status(settings)
-    runs = running.runs(settings.output.store(), SystemClock(), time.sleep, look_s)
+    runs = run_states.run_states(settings.output.store(), SystemClock(), time.sleep, look_s)
     columns = ("topic", "partition", "load", "loaded", "at", "rows", "rejects", "unfinished")
     if args.json:
         loaded = [{name: row[name] for name in columns} for row in rows]
@@ -286,7 +286,7 @@ def _status(args: argparse.Namespace) -> int:
     print_rows(rows, columns, as_json=False)
     if runs:
         print()
-        print_rows(map(running.table_row, runs), running.TABLE, as_json=False)
+        print_rows(map(run_states.table_row, runs), run_states.TABLE, as_json=False)
     for run in runs:
         if run["sentence"]:
             sys.stderr.write(f"skidway load: {run['sentence']}\n")

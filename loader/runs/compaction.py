@@ -20,8 +20,8 @@ from skidway.loader.runs import old_manifests
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.outcome import gravest
 from skidway.loader.runs.progress_display import LoggedProgress
+from skidway.loader.runs.rewrite_attempt import Rewrite, RewriteAttempt
 from skidway.loader.runs.run_progress import COMPACT, RunProgress, Shown
-from skidway.loader.runs.topic_rewrite import Rewrite, TopicRewrite
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state import commit, layout, operations
@@ -89,7 +89,7 @@ class Compaction:
         self._settings, self._store, self._spark = settings, store, spark
         self._clock, self._hours = clock, hours
 
-    def run(self, topic: str, progress: RunProgress) -> Compacted:
+    def compact(self, topic: str, progress: RunProgress) -> Compacted:
         """Compacts one topic. An error does not end the run, but is added to the topic's result.
         Only Interrupted is raised."""
         result, races, tried = Compacted(topic), 0, set[str]()
@@ -100,9 +100,9 @@ class Compaction:
                 if newest is None or rewrite is None:
                     return result
                 host = self._settings.host
-                attempt = TopicRewrite(self._store, self._spark, self._clock, host, newest)
+                attempt = RewriteAttempt(self._store, self._spark, self._clock, host, newest)
                 try:
-                    manifest, kept = attempt.run(rewrite, progress.groups(topic, COMPACT))
+                    manifest, kept = attempt.make(rewrite, progress.groups(topic, COMPACT))
                 except LostRace as lost:
                     _log.warning("race_lost", topic=topic, reason=str(lost))
                     races += 1
@@ -155,7 +155,7 @@ def compact(
     ):
         progress = RunProgress(clock, shown or LoggedProgress(clock), note)
         compaction = Compaction(settings, store, spark, clock, hours)
-        done = [compaction.run(topic, progress) for topic in chosen]
+        done = [compaction.compact(topic, progress) for topic in chosen]
     return done + [_not_there(topic) for topic in missing]
 
 

@@ -12,7 +12,7 @@ from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.planning.topics import choose
 from skidway.loader.runs.history import topic_history
 from skidway.loader.runs.outcome import gravest
-from skidway.loader.runs.session import look
+from skidway.loader.runs.run_topics import look
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state import chain, layout, operations
 from skidway.loader.state.manifest import Manifest
@@ -43,14 +43,14 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     rows: list[Row] = []
     codes = []
     with settings.kafka.client() as client:
-        session = look(settings, client)
-    for name in session.missing:
+        found = look(settings, client)
+    for name in found.missing:
         rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
         codes.append(SkidwayError.exit_code)
-    for name, problem in session.troubles.items():
+    for name, problem in found.troubles.items():
         rows.append({"topic": name, "problem": str(problem)})
         codes.append(problem.exit_code)
-    for topic in session.topics:
+    for topic in found.topics:
         try:
             ranges = _ranges(topic, _newest(store, topic.name), settings)
             rate = newest_rate(store, topic.name)

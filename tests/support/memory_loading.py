@@ -32,7 +32,7 @@ from skidway.loader.runs.compaction import Compacted, Compaction
 from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.reload import Reload, Reloaded, Wish
-from skidway.loader.runs.run import load_all
+from skidway.loader.runs.run import load_topics
 from skidway.loader.runs.run_progress import Figures, RunProgress
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import Job, SliceResult
@@ -169,7 +169,7 @@ class MemoryLoading:
         topics = [self._topic(until), *self.beside]
         with self._substitutes():
             progress = RunProgress(self.clock, self.shown.append, self.note)
-            self.outcomes = load_all(parts, topics, progress, lambda _: None)
+            self.outcomes = load_topics(parts, topics, progress, lambda _: None)
         return self.outcomes[0]
 
     def reload(
@@ -180,7 +180,7 @@ class MemoryLoading:
         parts = self._parts(_Spark(self, other), settings)
         with self._substitutes():
             progress = RunProgress(self.clock, self.shown.append, self.note)
-            return Reload(parts, lambda: self._topic(None), wish, progress).run()
+            return Reload(parts, lambda: self._topic(None), wish, progress).reload()
 
     @contextmanager
     def _substitutes(self) -> Iterator[None]:
@@ -194,7 +194,7 @@ class MemoryLoading:
                     lambda _: MemoryProducer(self.cluster),
                 ),
                 ("skidway.loader.planning.batch_below.header_at", self._header_at),
-                ("skidway.loader.runs.topic_run.PATIENCE_S", 0.0),
+                ("skidway.loader.runs.topic_loads.PATIENCE_S", 0.0),
             ):
                 stack.enter_context(patch(name, substitute))
             yield
@@ -206,7 +206,7 @@ class MemoryLoading:
         spark: Any = _Spark(self, other)
         parts = self._parts(spark, settings)
         compaction = Compaction(parts.settings, self.store, spark, self.clock, lambda _: True)
-        return compaction.run(TOPIC, RunProgress(self.clock, lambda _: None))
+        return compaction.compact(TOPIC, RunProgress(self.clock, lambda _: None))
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns the rows in the directory of the topic, sorted by offset. If a file lacks a

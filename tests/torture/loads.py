@@ -54,7 +54,7 @@ def main(config: str, seconds: str) -> None:
             return
         begin = time.time()
         try:
-            outcomes: Sequence[TopicOutcome | Compacted] = run.load(given).outcomes
+            outcomes: Sequence[TopicOutcome | Compacted] = run.run(given).outcomes
             if number % LOADS_A_COMPACTION == 0:
                 outcomes = [*outcomes, *_compacted(given)]
             problems = [str(problem) for each in outcomes for problem in each.problems]

@@ -223,7 +223,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading, way: dict[str, str
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the loader wait at most half a second for missing announcements of files."""
-    monkeypatch.setattr("skidway.loader.runs.topic_run.PATIENCE_S", 0.5)
+    monkeypatch.setattr("skidway.loader.runs.topic_loads.PATIENCE_S", 0.5)
 
 
 @promise("5 host and path")

@@ -52,11 +52,11 @@ class Resident:
         )  # fmt: skip
         left = iter(runs)
 
-        def load(_settings: LoaderSettings, _spark: Any, _feed: Any) -> Report:
+        def run(_settings: LoaderSettings, _spark: Any, _feed: Any) -> Report:
             self.health.append(self.loader.health().ok)
             return next(left)()
 
-        self.loader = ResidentLoader(settings, EVERY_S, self.clock, self.shutdown, load)
+        self.loader = ResidentLoader(settings, EVERY_S, self.clock, self.shutdown, run)
 
 
 @pytest.fixture

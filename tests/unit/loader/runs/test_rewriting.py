@@ -162,7 +162,7 @@ def test_messages_of_a_load_that_ended_early_are_published_after_a_compaction(
     counts."""
     loading.write(10)
     with monkeypatch.context() as patched:
-        patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
+        patched.setattr("skidway.loader.runs.topic_loads.publish", lambda *_: None)
         loading.run()
     counted = sum(count.count for delta in loading.deltas() for count in delta.counts)
     assert counted == 60
