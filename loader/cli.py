@@ -211,7 +211,7 @@ def _compact(args: argparse.Namespace) -> int:
         results = compact(
             settings,
             clock,
-            lambda hour: since <= hour < until,
+            layout.Hours(since, until),
             interrupted=lambda: interrupt.requested,
             shown=shown,
         )
@@ -236,7 +236,8 @@ def _reload(args: argparse.Namespace) -> int:
     first, end = _whole_hour(args.from_hour, "--from"), _whole_hour(args.to_hour, "--to")
     if first >= end:
         raise UsageError("--to is a later hour than --from; its own hour is not reloaded.")
-    wish = Wish(args.topic, first, end, args.more_rejects, args.drop_fields, args.dry_run)
+    hours = layout.Hours(first, end)
+    wish = Wish(args.topic, hours, args.more_rejects, args.drop_fields, args.dry_run)
     with _progress_line(args) as shown:
         result = reload(settings, wish, clock, interrupted=lambda: interrupt.requested, shown=shown)
     document = result.document()

@@ -74,9 +74,7 @@ class Compacted:
 
 
 class Compaction:
-    """Compacts topics of one output. hours: a function that gets an hour and returns whether to
-    compact its files.
-    """
+    """Compacts the files of these hours of topics of one output."""
 
     def __init__(
         self,
@@ -84,7 +82,7 @@ class Compaction:
         store: Store,
         spark: SparkRunner,
         clock: Clock,
-        hours: Callable[[str], bool],
+        hours: layout.Hours,
     ) -> None:
         self._settings, self._store, self._spark = settings, store, spark
         self._clock, self._hours = clock, hours
@@ -126,9 +124,7 @@ class Compaction:
         files that an earlier load of this run has tried to put together, or has written."""
         found = operations.run(live(newest), self._store)
         files = [
-            each
-            for path, each in found.items()
-            if self._hours(layout.hour_of(path)) and path not in tried
+            each for path, each in found.items() if self._hours.covers(path) and path not in tried
         ]
         groups = to_compact(files, self._settings.compact_target_bytes)
         if not groups:
@@ -140,7 +136,7 @@ class Compaction:
 def compact(
     settings: LoaderSettings,
     clock: Clock,
-    hours: Callable[[str], bool],
+    hours: layout.Hours,
     *,
     interrupted: Callable[[], bool],
     shown: Shown | None = None,

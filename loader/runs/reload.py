@@ -41,21 +41,16 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Describes what the operator wants to reload. first, end: the hours [first, end), like
-    `2026-01-31T07`. may_reject: whether to reload even if some rows become rejects. may_drop:
-    whether to reload even if the newest schema lacks fields whose values the replaced files have.
-    dry: whether to only plan the reload, without reading records or changing anything."""
+    """Describes what the operator wants to reload. may_reject: whether to reload even if some rows
+    become rejects. may_drop: whether to reload even if the newest schema lacks fields whose values
+    the replaced files have. dry: whether to only plan the reload, without reading records or
+    changing anything."""
 
     topic: str
-    first: str
-    end: str
+    hours: layout.Hours
     may_reject: bool = False
     may_drop: bool = False
     dry: bool = False
-
-    def covers(self, path: str) -> bool:
-        """Returns whether a file belongs to one of the hours that are to be reloaded."""
-        return self.first <= layout.hour_of(path) < self.end
 
 
 @dataclass(slots=True)
@@ -149,7 +144,7 @@ class Reload:
     def _begin(self) -> None:
         """Moves into place the committed files that earlier loads have not moved yet, and reads the
         newest manifest. It is no error if a file of an hour that this reload replaces is gone."""
-        steps = commit.begin(self._topic.name, self._wish.covers)
+        steps = commit.begin(self._topic.name, self._wish.hours)
         self._loads.newest = operations.run(steps, self._parts.store)
         # The reload asks for the watermarks after it has read the manifest. So the watermarks are
         # not below the ends of committed loads.
@@ -184,7 +179,7 @@ class Reload:
             schema = newest_schema(parts.registry, self._topic)
             self._loads.convert(schema)
         files = operations.run(live(self._newest(), KINDS), parts.store)
-        chosen = {path: each for path, each in files.items() if self._wish.covers(path)}
+        chosen = {path: each for path, each in files.items() if self._wish.hours.covers(path)}
         if not chosen:
             self.result.notes.append(f"{name} has no files in these hours")
             return

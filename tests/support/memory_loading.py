@@ -205,7 +205,9 @@ class MemoryLoading:
         """
         spark: Any = _Spark(self, other)
         parts = self._parts(spark, settings)
-        compaction = Compaction(parts.settings, self.store, spark, self.clock, lambda _: True)
+        compaction = Compaction(
+            parts.settings, self.store, spark, self.clock, layout.Hours("", "~")
+        )
         return compaction.compact(TOPIC, RunProgress(self.clock, lambda _: None))
 
     def rows(self) -> list[dict[str, Any]]:

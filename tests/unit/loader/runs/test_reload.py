@@ -56,7 +56,7 @@ def wish(first: int = 0, count: int = 1, **more: bool) -> Wish:
     """Returns a request to reload `count` hours. `first` is the index of the first of these hours;
     the hour of the topic's first lines has the index 0."""
     begin, end = (layout.hour_text(FIRST + at) for at in (first, first + count))
-    return Wish(TOPIC, begin, end, **more)
+    return Wish(TOPIC, layout.Hours(begin, end), **more)
 
 
 @pytest.fixture
