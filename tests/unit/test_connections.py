@@ -75,6 +75,14 @@ def test_an_address_is_declared_in_one_mixin(key: str, mixins: set[str]) -> None
     assert declared == mixins | {"skidway/cli/profile.py"}
 
 
+def test_an_output_is_reached_as_its_settings_say() -> None:
+    """Only the settings, a command line, and an application that calls `skidway.table` say how an
+    output is reached. A local store repeats it with its absolute path, for tasks."""
+    made = {name: {path for path, _ in calls(f"{name}Connection")} for name in ("Output", "Store")}
+    assert made["Output"] == {"audit/commands/options.py"}
+    assert made["Store"] == {"loader/settings.py", "loader/store/local.py", "loader/table.py"}
+
+
 def test_a_security_protocol_is_named_in_one_module() -> None:
     """The broker's listeners, what a broker writes into ZooKeeper, and the demo take the name of
     the security protocol from one constant."""
