@@ -115,16 +115,14 @@ def _settings(args: argparse.Namespace) -> LoaderSettings:
 
 def _become_owner(settings: LoaderSettings) -> None:
     """If root runs a command, makes it the user of a local output, or of Spark's log."""
-    from skidway.loader.store import is_local
-
-    if is_local(settings.output):
-        become_owner(Path(settings.output.removeprefix("file://"), layout.STATE))
+    if (directory := settings.output.directory) is not None:
+        become_owner(directory / layout.STATE)
     if settings.spark_log_file is not None:
         become_owner(settings.spark_log_file.parent)
 
 
 def _run(args: argparse.Namespace) -> int:
-    from skidway.loader.runs.run import load
+    from skidway.loader.runs.run import run
     from skidway.loader.runs.textfile import Recorded
 
     if args.every is not None:
@@ -136,7 +134,7 @@ def _run(args: argparse.Namespace) -> int:
         telemetry = _telemetry(settings, lambda: Health(True, {"loading": True}))
         try:
             with _progress_line(args) as shown:
-                report = load(settings, interrupted=lambda: interrupt.requested, shown=shown)
+                report = run(settings, interrupted=lambda: interrupt.requested, shown=shown)
         finally:
             if telemetry is not None:
                 telemetry.stop()
@@ -213,7 +211,7 @@ def _compact(args: argparse.Namespace) -> int:
         results = compact(
             settings,
             clock,
-            lambda hour: since <= hour < until,
+            layout.Hours(since, until),
             interrupted=lambda: interrupt.requested,
             shown=shown,
         )
@@ -238,7 +236,8 @@ def _reload(args: argparse.Namespace) -> int:
     first, end = _whole_hour(args.from_hour, "--from"), _whole_hour(args.to_hour, "--to")
     if first >= end:
         raise UsageError("--to is a later hour than --from; its own hour is not reloaded.")
-    wish = Wish(args.topic, first, end, args.more_rejects, args.drop_fields, args.dry_run)
+    hours = layout.Hours(first, end)
+    wish = Wish(args.topic, hours, args.more_rejects, args.drop_fields, args.dry_run)
     with _progress_line(args) as shown:
         result = reload(settings, wish, clock, interrupted=lambda: interrupt.requested, shown=shown)
     document = result.document()
@@ -270,17 +269,16 @@ def _hour(time_ms: int) -> str:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from skidway.loader.runs import running
+    from skidway.loader.runs import run_states
     from skidway.loader.runs.status import status
-    from skidway.loader.store import open_store
 
     look_s = None if args.look is None else parse_duration(args.look, "--look")
-    if look_s is not None and look_s < running.LEAST_LOOK_S:
-        raise UsageError(f"--look takes at least {running.LEAST_LOOK_S:.0f}s.")
+    if look_s is not None and look_s < run_states.LEAST_LOOK_S:
+        raise UsageError(f"--look takes at least {run_states.LEAST_LOOK_S:.0f}s.")
     settings = _settings(args)
     _become_owner(settings)
     rows = status(settings)
-    runs = running.runs(open_store(settings.output), SystemClock(), time.sleep, look_s)
+    runs = run_states.run_states(settings.output.store(), SystemClock(), time.sleep, look_s)
     columns = ("topic", "partition", "load", "loaded", "at", "rows", "rejects", "unfinished")
     if args.json:
         loaded = [{name: row[name] for name in columns} for row in rows]
@@ -289,7 +287,7 @@ def _status(args: argparse.Namespace) -> int:
     print_rows(rows, columns, as_json=False)
     if runs:
         print()
-        print_rows(map(running.table_row, runs), running.TABLE, as_json=False)
+        print_rows(map(run_states.table_row, runs), run_states.TABLE, as_json=False)
     for run in runs:
         if run["sentence"]:
             sys.stderr.write(f"skidway load: {run['sentence']}\n")
@@ -310,13 +308,12 @@ def _history(args: argparse.Namespace) -> int:
 def _validate(args: argparse.Namespace) -> int:
     from skidway.audit.output import hadoop_files
     from skidway.loader.spark import properties, scratch
-    from skidway.loader.store import is_local, open_store
 
     settings = _settings(args)
     settings.registry.check_files()
     _become_owner(settings)
-    store = open_store(settings.output)
-    if is_local(settings.output) and (found := obstacle(Path(store.url))):
+    store = settings.output.store()
+    if settings.output.directory is not None and (found := obstacle(Path(store.url))):
         raise ConfigurationRefused(f"output: {found}")
     hadoop_files.check(hadoop_files.SPARK_FILES)
     scratch.check(properties.temporary_directories(settings, Path(tempfile.gettempdir())))

@@ -15,7 +15,7 @@ from skidway.http.hosts import allowed_hosts_setting
 from skidway.kafka.settings import KafkaSettings
 from skidway.kafka.source import DEFAULT_CLUSTER, check_cluster_name
 from skidway.loader.planning import plan, topics
-from skidway.loader.store import Modes, is_local
+from skidway.loader.store import Modes, StoreConnection
 from skidway.schemas.client import RegistryClientSettings
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
@@ -32,7 +32,7 @@ class LoaderSettings(RegistryClientSettings, KafkaSettings):
         help="Topics to load: names, or regular expressions that match whole names.",
         example=["dc1.*"],
     )
-    output: str = setting(
+    output_url: str = setting(
         "output",
         help="Where rows and manifests go: a directory, or hdfs://host:port/folder.",
         example="hdfs://namenode:8020/logs",
@@ -171,29 +171,30 @@ class LoaderSettings(RegistryClientSettings, KafkaSettings):
         return self.master == "local" or self.master.startswith("local[")
 
     @property
-    def modes(self) -> Modes:
-        """Returns the permissions of what the loader creates in its output. Raises
-        ConfigurationRefused."""
-        return Modes(
+    def output(self) -> StoreConnection:
+        """The connection to this output. Raises ConfigurationRefused if the permissions of what the
+        loader creates there are no octal modes."""
+        modes = Modes(
             _mode("output.file.mode", self.output_file_mode, 0o600),
             _mode("output.directory.mode", self.output_directory_mode, 0o700),
         )
+        return StoreConnection(self.output_url, modes)
 
     def check(self) -> None:
         """Raises ConfigurationRefused if the value of a setting is invalid."""
         _ = self.kafka
         self.registry.check()
-        _ = self.modes
+        directory = self.output.directory
         if self.metrics_listener is not None:
             host_and_port(self.metrics_listener, key="metrics.listener")
         if not (self.collector_url or "http://").startswith(("http://", "https://")):
             raise ConfigurationRefused(
                 f"collector.url: {self.collector_url!r} is no URL of a collector (http://host:port)"
             )
-        if is_local(self.output) and not self.master.startswith("local"):
+        if directory is not None and not self.master.startswith("local"):
             raise ConfigurationRefused(
-                f"output: {self.output} is a directory of this host, in which the workers of the "
-                f"cluster {self.master} (spark.master) cannot write; choose hdfs://host:port/folder"
+                f"output: {self.output_url} is a directory of this host, in which the workers of "
+                f"the cluster {self.master} (spark.master) cannot write; choose hdfs://host:port/folder"
             )
         if not self.group_id:
             raise ConfigurationRefused("group.id: a name is needed")

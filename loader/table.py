@@ -20,7 +20,7 @@ from skidway.loader.state import chain, layout, operations
 from skidway.loader.state.live import live
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.moves import moves
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Store, StoreConnection
 
 LOOKS_MAX: Final = 100
 LOOK_AGAIN_S: Final = 0.1
@@ -38,7 +38,7 @@ def table(spark: Any, output: str, topic: str) -> Any:
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    store = open_store(output)
+    store = StoreConnection(output).store()
     files = files_of(store, topic)
     root = store.url if "://" in store.url else f"file://{store.url}"
     reader = spark.read.option("basePath", f"{root}/{topic}")

@@ -21,6 +21,7 @@ from skidway.audit.evidence.ledger import DATABASE, Ledger
 from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement import roster
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.output import Output, OutputConnection
 from skidway.audit.settings import TIERS, AuditSettings, check_tiers
 from skidway.audit.signing.keys import KeyRefused
 from skidway.audit.signing.master_file import MasterFile
@@ -89,6 +90,15 @@ def _brokers(args: argparse.Namespace, path: Path | None) -> list[str]:
 
 def _installed() -> Path:
     return DIRECTORY / f"{PROGRAM}.yml"
+
+
+def output_of(args: argparse.Namespace) -> Output:
+    """Opens the loader's output that --output names. Raises UsageError if it is refused,
+    StoreFailed and StoreUnreachable."""
+    try:
+        return OutputConnection(args.output).output()
+    except ConfigurationRefused as error:
+        raise UsageError(f"{error}.") from error
 
 
 def policy_of(args: argparse.Namespace, given: AuditSettings | None) -> Policy:

@@ -11,7 +11,7 @@ from skidway.audit.commands import options, publication
 from skidway.audit.evidence.evidence import FOREVER
 from skidway.audit.judgement import reasons
 from skidway.audit.judgement.retired_places import retired_by
-from skidway.audit.output import Output, open_output
+from skidway.audit.output import Output
 from skidway.audit.recount import faults, manifests, recount
 from skidway.audit.recount.manifests import Committed
 from skidway.audit.recount.recount import Difference, Recounted
@@ -23,7 +23,7 @@ from skidway.cli.moments import parse_moment
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.cli.output import print_json, print_lines, table
 from skidway.clock import SystemClock
-from skidway.errors import ConfigurationRefused, UsageError
+from skidway.errors import UsageError
 
 
 def register(verbs: Any) -> None:
@@ -53,7 +53,7 @@ def register(verbs: Any) -> None:
 
 def _recount(args: argparse.Namespace) -> int:
     settings = options.settings_of(args)
-    output = _output(args.output)
+    output = options.output_of(args)
     clock = SystemClock()
     since_ms = None if args.since is None else parse_moment(args.since, clock.time_ms())
     since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS
@@ -110,13 +110,6 @@ def _compared(
         for each in recounts
     ]
     return compared, not evidence.unproven
-
-
-def _output(url: str) -> Output:
-    try:
-        return open_output(url)
-    except ConfigurationRefused as error:
-        raise UsageError(f"{error}.") from error
 
 
 def _is_asked(topic: Committed, asked: Collection[str] | None) -> bool:

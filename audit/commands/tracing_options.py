@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from skidway.audit.commands import options
 from skidway.audit.evidence.ledger import Ledger
-from skidway.audit.output import Output, open_output
+from skidway.audit.output import Output
 from skidway.audit.settings import AuditSettings
 from skidway.audit.tracing import host_files, logs
 from skidway.audit.tracing.host_files import HostState
@@ -24,7 +24,7 @@ from skidway.audit.tracing.site import Site
 from skidway.cli.connection import for_a_person
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.clock import Clock
-from skidway.errors import ConfigurationRefused, SkidwayError, UsageError
+from skidway.errors import SkidwayError
 from skidway.kafka.connection import KafkaConnection
 from skidway.schemas.consuming.asking import add_registry_option, registry
 from skidway.schemas.consuming.values import Values
@@ -76,7 +76,7 @@ def opened(
     and returns the names of the source topics whose partitions must be read.
     """
     settings = options.settings_of(args)
-    output = None if args.output is None else _output(args.output)
+    output = None if args.output is None else options.output_of(args)
     with ExitStack() as stack:
         ledger = options.ledger_of(args, settings, clock)
         stack.callback(ledger.close)
@@ -105,13 +105,6 @@ def decoder(args: argparse.Namespace) -> Callable[[bytes], str]:
 
 def _note(sentence: str) -> None:
     print(f"note: {sentence}", file=sys.stderr)
-
-
-def _output(url: str) -> Output:
-    try:
-        return open_output(url)
-    except ConfigurationRefused as error:
-        raise UsageError(f"{error}.") from error
 
 
 def _addresses(args: argparse.Namespace, settings: AuditSettings | None) -> list[str]:

@@ -3,6 +3,8 @@ state.
 
     Output           the interface of every kind of output; recount and loader read only through
                      this interface
+    OutputConnection how a program reaches an output; all outputs are opened here, so whatever a
+                     connection needs is added there
     local            LocalOutput, a directory of this machine
     hdfs_failures    turns the errors of hdfs-native into `StoreFailed` and `StoreUnreachable`
     hadoop_files     checks the files with Hadoop's configuration
@@ -70,21 +72,31 @@ class Output(Protocol):
         directory does not exist."""
 
 
-def open_output(url: str) -> Output:
-    """Returns the output at `url`: `hdfs://host:port/folder`, or the path of a directory. Raises
-    ConfigurationRefused if `url` has neither of these forms, or if the directory does not exist.
-    Raises StoreFailed or StoreUnreachable if the HDFS client cannot be made.
-    """
-    if url.startswith(HDFS_SCHEME):
-        from skidway.audit.output.hdfs import HdfsOutput
+@dataclass(frozen=True, slots=True)
+class OutputConnection:
+    """How a program reaches an output. url: `hdfs://host:port/folder`, or the path of a
+    directory."""
 
-        return HdfsOutput(url)
-    from skidway.audit.output.local import LocalOutput
+    url: str
 
-    if not url:
-        raise ConfigurationRefused("--output: it has to name a directory, or hdfs://HOST:PORT/DIR")
-    if "://" in url:
-        raise ConfigurationRefused(f"--output {url}: only directories and hdfs:// can be read")
-    if not Path(url).is_dir():
-        raise ConfigurationRefused(f"--output {url}: there is no such directory")
-    return LocalOutput(url)
+    def output(self) -> Output:
+        """Opens the output for reading. Raises ConfigurationRefused if the URL has neither of the
+        two forms, or if the directory does not exist. Raises StoreFailed or StoreUnreachable if the
+        HDFS client cannot be made.
+        """
+        url = self.url
+        if url.startswith(HDFS_SCHEME):
+            from skidway.audit.output.hdfs import HdfsOutput
+
+            return HdfsOutput(self)
+        from skidway.audit.output.local import LocalOutput
+
+        if not url:
+            raise ConfigurationRefused(
+                "--output: it has to name a directory, or hdfs://HOST:PORT/DIR"
+            )
+        if "://" in url:
+            raise ConfigurationRefused(f"--output {url}: only directories and hdfs:// can be read")
+        if not Path(url).is_dir():
+            raise ConfigurationRefused(f"--output {url}: there is no such directory")
+        return LocalOutput(url)

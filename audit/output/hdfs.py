@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from hdfs_native import Client
 
-from skidway.audit.output import HDFS_SCHEME, FileEntry, hadoop_files
+from skidway.audit.output import HDFS_SCHEME, FileEntry, OutputConnection, hadoop_files
 from skidway.audit.output.hdfs_failures import failures
 from skidway.errors import ConfigurationRefused
 
@@ -25,14 +25,8 @@ client's defaults, the operation would fail only after 3 minutes."""
 class HdfsOutput:
     """Reads the files below one folder of HDFS."""
 
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        if not parts.netloc or not parts.path.strip("/"):
-            raise ConfigurationRefused(
-                f"output: {url} must name a NameNode and a folder, as hdfs://host:port/folder"
-            )
-        self._server = HDFS_SCHEME + parts.netloc
-        self._root = "/" + parts.path.strip("/")
+    def __init__(self, connection: OutputConnection) -> None:
+        self._server, self._root = _server_and_folder(connection.url)
         hadoop_files.check()
         with failures("connect to", self._server):
             self._client = Client(self._server, RETRIES)
@@ -124,3 +118,17 @@ class HdfsReader(io.RawIOBase):
     def tell(self) -> int:
         """The position in the file, in bytes."""
         return int(self._file.tell())
+
+
+def _server_and_folder(url: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:  # a port that is no number up to 65535, or half an IPv6 address
+        parts = urlsplit("")
+    folder = parts.path.strip("/")
+    if not parts.netloc or not folder:
+        raise ConfigurationRefused(
+            f"output: {url} must name a NameNode and a folder, as hdfs://host:port/folder"
+        )
+    return HDFS_SCHEME + parts.netloc, f"/{folder}"

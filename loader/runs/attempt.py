@@ -38,7 +38,7 @@ class Attempt:
         self._store, self._clock, self._host = store, clock, host
         self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
 
-    def run(self, work: Callable[[], tuple[M, T]]) -> tuple[M, T]:
+    def make(self, work: Callable[[], tuple[M, T]]) -> tuple[M, T]:
         """Makes the staging directory, with a file that identifies this process. Then calls `work`,
         which stages files and returns a manifest and a result. If the manifest is None, deletes the
         staged files; otherwise commits the manifest.

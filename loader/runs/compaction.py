@@ -20,8 +20,8 @@ from skidway.loader.runs import old_manifests
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.outcome import gravest
 from skidway.loader.runs.progress_display import LoggedProgress
+from skidway.loader.runs.rewrite_attempt import Rewrite, RewriteAttempt
 from skidway.loader.runs.run_progress import COMPACT, RunProgress, Shown
-from skidway.loader.runs.topic_rewrite import Rewrite, TopicRewrite
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state import commit, layout, operations
@@ -29,7 +29,7 @@ from skidway.loader.state.live import live
 from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Store
 
 RACES_MAX: Final = 5
 """At most this many attempts at one topic may fail because another loader committed first. Then the
@@ -74,9 +74,7 @@ class Compacted:
 
 
 class Compaction:
-    """Compacts topics of one output. hours: a function that gets an hour and returns whether to
-    compact its files.
-    """
+    """Compacts the files of these hours of topics of one output."""
 
     def __init__(
         self,
@@ -84,12 +82,12 @@ class Compaction:
         store: Store,
         spark: SparkRunner,
         clock: Clock,
-        hours: Callable[[str], bool],
+        hours: layout.Hours,
     ) -> None:
         self._settings, self._store, self._spark = settings, store, spark
         self._clock, self._hours = clock, hours
 
-    def run(self, topic: str, progress: RunProgress) -> Compacted:
+    def compact(self, topic: str, progress: RunProgress) -> Compacted:
         """Compacts one topic. An error does not end the run, but is added to the topic's result.
         Only Interrupted is raised."""
         result, races, tried = Compacted(topic), 0, set[str]()
@@ -100,9 +98,9 @@ class Compaction:
                 if newest is None or rewrite is None:
                     return result
                 host = self._settings.host
-                attempt = TopicRewrite(self._store, self._spark, self._clock, host, newest)
+                attempt = RewriteAttempt(self._store, self._spark, self._clock, host, newest)
                 try:
-                    manifest, kept = attempt.run(rewrite, progress.groups(topic, COMPACT))
+                    manifest, kept = attempt.make(rewrite, progress.groups(topic, COMPACT))
                 except LostRace as lost:
                     _log.warning("race_lost", topic=topic, reason=str(lost))
                     races += 1
@@ -126,9 +124,7 @@ class Compaction:
         files that an earlier load of this run has tried to put together, or has written."""
         found = operations.run(live(newest), self._store)
         files = [
-            each
-            for path, each in found.items()
-            if self._hours(layout.hour_of(path)) and path not in tried
+            each for path, each in found.items() if self._hours.covers(path) and path not in tried
         ]
         groups = to_compact(files, self._settings.compact_target_bytes)
         if not groups:
@@ -140,14 +136,14 @@ class Compaction:
 def compact(
     settings: LoaderSettings,
     clock: Clock,
-    hours: Callable[[str], bool],
+    hours: layout.Hours,
     *,
     interrupted: Callable[[], bool],
     shown: Shown | None = None,
 ) -> list[Compacted]:
     """Compacts every topic of the output that the settings choose. shown: a function that shows the
     run's progress; None if the progress goes to the log."""
-    store = open_store(settings.output, settings.modes)
+    store = settings.output.store()
     chosen, missing = topics.choose(settings.topics, store.names(layout.STATE))
     with (
         SparkRunner(settings, interrupted) as spark,
@@ -155,7 +151,7 @@ def compact(
     ):
         progress = RunProgress(clock, shown or LoggedProgress(clock), note)
         compaction = Compaction(settings, store, spark, clock, hours)
-        done = [compaction.run(topic, progress) for topic in chosen]
+        done = [compaction.compact(topic, progress) for topic in chosen]
     return done + [_not_there(topic) for topic in missing]
 
 

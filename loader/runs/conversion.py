@@ -21,7 +21,7 @@ from skidway.loader.rewriting.groups import to_convert
 from skidway.loader.rewriting.rewriter import Rewriter
 from skidway.loader.runs.newest_schema import schema_text
 from skidway.loader.runs.parts import Parts
-from skidway.loader.runs.topic_rewrite import Rewrite
+from skidway.loader.runs.rewrite_attempt import Rewrite
 from skidway.loader.state import operations
 from skidway.loader.state.live import live
 from skidway.loader.state.manifest import CarriedColumn, Manifest, SchemaChoice

@@ -9,7 +9,7 @@ from skidway.loader.planning.topics import choose
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state import chain, layout, operations
 from skidway.loader.state.manifest import ROWS, Manifest
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Store
 
 COLUMNS: Final = (
     "topic", "load", "at", "seconds", "offsets", "rows", "rows_per_second", "rejects", "files",
@@ -22,7 +22,7 @@ Row = dict[str, Any]
 def history(settings: LoaderSettings, last: int) -> list[Row]:
     """Returns the newest loads of each chosen topic, at most `last` of each topic. The oldest of
     these loads comes first."""
-    store = open_store(settings.output)
+    store = settings.output.store()
     chosen, _ = choose(settings.topics, store.names(layout.STATE))
     return [row for topic in chosen for row in topic_history(store, topic, last)]
 

@@ -20,7 +20,7 @@ from skidway.loader.complete_hours.collector import Answer, Collector
 from skidway.loader.rewriting.groups import Group, to_compact
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.parts import Parts
-from skidway.loader.runs.topic_rewrite import Rewrite, TopicRewrite
+from skidway.loader.runs.rewrite_attempt import Rewrite, RewriteAttempt
 from skidway.loader.spark.runner import Progress
 from skidway.loader.state import layout, operations, success_files
 from skidway.loader.state.file_check import fault
@@ -77,7 +77,7 @@ class HourMarking:
         self._away: Unreachable | None = None
         self._now_ms = parts.clock.time_ms()
 
-    def run(self) -> Marked:
+    def mark(self) -> Marked:
         """Asks the collector about hours. Then commits loads that write `_SUCCESS` for complete
         hours, and delete the `_SUCCESS` of hours that have become incomplete. Returns what was
         done. If another loader commits a load first, marks no further hours. If the collector stops
@@ -163,10 +163,10 @@ class HourMarking:
                 reopened=reopened,
             )
             parts = self._parts
-            attempt = TopicRewrite(
+            attempt = RewriteAttempt(
                 parts.store, parts.spark, parts.clock, parts.settings.host, self._done.newest
             )
-            manifest, kept = attempt.run(rewrite, self._progress)
+            manifest, kept = attempt.make(rewrite, self._progress)
             self._done.problems += kept
             if manifest is not None:
                 self._done.add(manifest)

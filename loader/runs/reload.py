@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from skidway import log
 from skidway.clock import Clock
@@ -23,11 +23,11 @@ from skidway.loader.runs.newest_schema import newest_schema
 from skidway.loader.runs.outcome import gravest
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.progress_display import LoggedProgress
+from skidway.loader.runs.reload_attempt import ReloadAttempt
 from skidway.loader.runs.run import parts_of
 from skidway.loader.runs.run_progress import RELOAD, RunProgress, Shown
-from skidway.loader.runs.session import RunSession, look
-from skidway.loader.runs.topic_reload import TopicReload
-from skidway.loader.runs.topic_run import RACES_MAX, TopicRun
+from skidway.loader.runs.run_topics import RunTopics, look
+from skidway.loader.runs.topic_loads import RACES_MAX, TopicLoads
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state import commit, layout, operations
@@ -35,28 +35,22 @@ from skidway.loader.state.live import KINDS, live
 from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import REJECTS, DataFile, Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.loader.store import open_store
 
 _log = log.get(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Describes what the operator wants to reload. first, end: the hours [first, end), like
-    `2026-01-31T07`. may_reject: whether to reload even if some rows become rejects. may_drop:
-    whether to reload even if the newest schema lacks fields whose values the replaced files have.
-    dry: whether to only plan the reload, without reading records or changing anything."""
+    """Describes what the operator wants to reload. may_reject: whether to reload even if some rows
+    become rejects. may_drop: whether to reload even if the newest schema lacks fields whose values
+    the replaced files have. dry: whether to only plan the reload, without reading records or
+    changing anything."""
 
     topic: str
-    first: str
-    end: str
+    hours: layout.Hours
     may_reject: bool = False
     may_drop: bool = False
     dry: bool = False
-
-    def covers(self, path: str) -> bool:
-        """Returns whether a file belongs to one of the hours that are to be reloaded."""
-        return self.first <= layout.hour_of(path) < self.end
 
 
 @dataclass(slots=True)
@@ -126,11 +120,11 @@ class Reload:
     ) -> None:
         self._topic, self._look = look(), look
         offsets = GroupOffsets(parts.client, parts.settings.group_id)
-        self._run = TopicRun(parts, self._topic, offsets, progress, time.sleep)
+        self._loads = TopicLoads(parts, self._topic, offsets, progress, time.sleep)
         self._parts, self._wish, self._progress = parts, wish, progress
         self.result = Reloaded(wish.topic)
 
-    def run(self) -> Reloaded:
+    def reload(self) -> Reloaded:
         """Reloads the hours. An error of the topic is not raised, but is added to the result. Only
         Interrupted is raised."""
         try:
@@ -143,23 +137,23 @@ class Reload:
             raise
         except SkidwayError as error:
             self.result.problems.append(error)
-        self.result.problems += self._run.outcome.problems
-        self.result.notes += self._run.outcome.notes
+        self.result.problems += self._loads.outcome.problems
+        self.result.notes += self._loads.outcome.notes
         return self.result
 
     def _begin(self) -> None:
         """Moves into place the committed files that earlier loads have not moved yet, and reads the
         newest manifest. It is no error if a file of an hour that this reload replaces is gone."""
-        steps = commit.begin(self._topic.name, self._wish.covers)
-        self._run.newest = operations.run(steps, self._parts.store)
+        steps = commit.begin(self._topic.name, self._wish.hours)
+        self._loads.newest = operations.run(steps, self._parts.store)
         # The reload asks for the watermarks after it has read the manifest. So the watermarks are
         # not below the ends of committed loads.
         self._topic = self._look()
 
     def _newest(self) -> Manifest:
-        if self._run.newest is None:
+        if self._loads.newest is None:
             raise SkidwayError(f"the output has no rows of the topic {self._topic.name}")
-        return self._run.newest
+        return self._loads.newest
 
     def _reload_or_lose(self) -> None:
         """Reloads the hours. Raises LostRace if other loaders always commit a load first."""
@@ -169,7 +163,7 @@ class Reload:
             except LostRace as lost:
                 _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
                 # the other loader may have added files of another schema
-                self._run.forget_conversion()
+                self._loads.forget_conversion()
                 self._begin()
         raise LostRace(
             f"{self._topic.name}: other loaders were faster {RACES_MAX} times; try again later, or "
@@ -181,23 +175,25 @@ class Reload:
         could not read together with rows of the newest schema."""
         parts, name = self._parts, self._topic.name
         if not self._wish.dry:
-            self._run.publish()
+            self._loads.publish()
             schema = newest_schema(parts.registry, self._topic)
-            self._run.convert(schema)
+            self._loads.convert(schema)
         files = operations.run(live(self._newest(), KINDS), parts.store)
-        chosen = {path: each for path, each in files.items() if self._wish.covers(path)}
+        chosen = {path: each for path, each in files.items() if self._wish.hours.covers(path)}
         if not chosen:
             self.result.notes.append(f"{name} has no files in these hours")
             return
-        load = TopicReload(parts, self._topic, self._newest(), files, chosen)
+        attempt = ReloadAttempt(parts, self._topic, self._newest(), files, chosen)
         if self._wish.dry:
-            _, ranges = load.plan()
+            _, ranges = attempt.plan()
             self.result.offsets = sum(each.end - each.first for each in ranges)
         else:
             progress = self._progress.groups(name, RELOAD)
             may_reject, may_drop = self._wish.may_reject, self._wish.may_drop
-            manifest, notes = load.run(schema, progress, may_reject=may_reject, may_drop=may_drop)
-            self._run.committed(manifest)
+            manifest, notes = attempt.make(
+                schema, progress, may_reject=may_reject, may_drop=may_drop
+            )
+            self._loads.committed(manifest)
             self.result.loads.append(manifest.number)
             self.result.by(manifest.files)
             self.result.notes += notes
@@ -207,10 +203,10 @@ class Reload:
         """If some files could not be rewritten with the columns of a newer schema, checks again
         which files must be rewritten. The reload may have replaced the files that could not be
         rewritten."""
-        if self._run.outcome.problems:
-            self._run.outcome.problems = []
-            self._run.forget_conversion()
-            self._run.convert(newest_schema(self._parts.registry, self._topic))
+        if self._loads.outcome.problems:
+            self._loads.outcome.problems = []
+            self._loads.forget_conversion()
+            self._loads.convert(newest_schema(self._parts.registry, self._topic))
 
 
 def reload(
@@ -226,7 +222,7 @@ def reload(
     no broker answers, if the topic does not exist, or if the output is refused."""
     settings = replace(settings, topics=[wish.topic])
     topics.check(settings.topics)
-    store = open_store(settings.output, settings.modes)
+    store = settings.output.store()
     with (
         SparkRunner(settings, interrupted) as spark,
         settings.kafka.client() as client,
@@ -234,13 +230,13 @@ def reload(
     ):
         progress = RunProgress(clock, shown or LoggedProgress(clock), note)
         parts = parts_of(look(settings, client), client, store, spark, clock)
-        return Reload(parts, lambda: _topic(look(settings, client), wish), wish, progress).run()
+        return Reload(parts, lambda: _topic(look(settings, client), wish), wish, progress).reload()
 
 
-def _topic(session: RunSession, wish: Wish) -> SourceTopic:
-    for trouble in session.troubles.values():
+def _topic(found: RunTopics, wish: Wish) -> SourceTopic:
+    for trouble in found.troubles.values():
         raise trouble
-    found: Final = [each for each in session.topics if each.name == wish.topic]
-    if not found:
+    chosen = [each for each in found.topics if each.name == wish.topic]
+    if not chosen:
         raise SkidwayError(f"the topic {wish.topic} does not exist")
-    return found[0]
+    return chosen[0]

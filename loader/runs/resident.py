@@ -21,7 +21,7 @@ from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, SkidwayError
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.runs.outcome import Report
-from skidway.loader.runs.run import load_on
+from skidway.loader.runs.run import run_on
 from skidway.loader.runs.textfile import Recorded
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, SparkRunner
@@ -30,14 +30,10 @@ from skidway.telemetry import Health
 
 LEAST_EVERY_S: Final = 1.0
 
-Load = Callable[[LoaderSettings, SparkRunner, Feed], Report]
+Run = Callable[[LoaderSettings, SparkRunner, Feed], Report]
 """A function that makes one run."""
 
 _log = log.get(__name__)
-
-
-def _load_on(settings: LoaderSettings, spark: SparkRunner, feed: Feed) -> Report:
-    return load_on(settings, spark, feed=feed)
 
 
 class ResidentLoader:
@@ -51,10 +47,10 @@ class ResidentLoader:
         every_s: float,
         clock: Clock,
         shutdown: Shutdown,
-        load: Load = _load_on,
+        run: Run = run_on,
     ) -> None:
         self._settings, self._every_s = settings, every_s
-        self._clock, self._shutdown, self._load = clock, shutdown, load
+        self._clock, self._shutdown, self._run = clock, shutdown, run
         self._feed = Feed()
         self._runs, self._problem = 0, ""
 
@@ -85,7 +81,7 @@ class ResidentLoader:
         try:
             with Recorded(self._settings.metrics_textfile, self._clock) as recorded:
                 try:
-                    report = self._load(self._settings, spark, self._feed)
+                    report = self._run(self._settings, spark, self._feed)
                 except Interrupted:
                     recorded.told_to_end()
                     raise

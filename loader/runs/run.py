@@ -26,17 +26,17 @@ from skidway.loader.runs.outcome import Report, TopicOutcome
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.progress_display import LoggedProgress
 from skidway.loader.runs.run_progress import RunProgress, Shown
-from skidway.loader.runs.session import RunSession, look
-from skidway.loader.runs.topic_run import TopicRun
+from skidway.loader.runs.run_topics import RunTopics, look
+from skidway.loader.runs.topic_loads import TopicLoads
 from skidway.loader.runs.working_time import WorkingTime
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import Interrupted, SparkRunner
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.run_notes import OwnNote
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Store
 
 
-def load(
+def run(
     settings: LoaderSettings,
     *,
     interrupted: Callable[[], bool] = lambda: False,
@@ -48,35 +48,35 @@ def load(
     None if the progress goes to the log. Raises the errors that stop the whole run, for example if
     no broker answers or the output is refused."""
     with SparkRunner(settings, interrupted) as spark:
-        return load_on(settings, spark, shown=shown, pause=pause, clock=clock)
+        return run_on(settings, spark, shown=shown, pause=pause, clock=clock)
 
 
-def load_on(
+def run_on(
     settings: LoaderSettings,
     spark: SparkRunner,
+    feed: Feed | None = None,
     *,
     shown: Shown | None = None,
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
-    feed: Feed | None = None,
 ) -> Report:
-    """Does the same as `load`, but with a Spark session that several runs may use. feed: what
+    """Does the same as `run`, but with a Spark session that several runs may use. feed: what
     earlier runs have read from the audit topics; None if there was no earlier run."""
-    store, clock = open_store(settings.output, settings.modes), clock or SystemClock()
+    store, clock = settings.output.store(), clock or SystemClock()
     with (
         settings.kafka.client() as client,
         OwnNote(store, clock, settings.host) as note,
     ):
         time_taken = WorkingTime(clock, spark)
-        session = look(settings, client)
-        parts = parts_of(session, client, store, spark, clock, feed)
+        found = look(settings, client)
+        parts = parts_of(found, client, store, spark, clock, feed)
         progress = RunProgress(clock, shown or LoggedProgress(clock), note)
-        outcomes = _not_loaded(session) + load_all(parts, session.topics, progress, pause)
+        outcomes = _not_loaded(found) + load_topics(parts, found.topics, progress, pause)
         return Report(outcomes, time_taken.seconds())
 
 
 def parts_of(
-    session: RunSession,
+    found: RunTopics,
     client: Client,
     store: Store,
     spark: SparkRunner,
@@ -84,7 +84,7 @@ def parts_of(
     feed: Feed | None = None,
 ) -> Parts:
     """Makes the objects that all topics of a run share."""
-    settings = session.settings
+    settings = found.settings
     return Parts(
         settings=settings,
         client=client,
@@ -93,8 +93,8 @@ def parts_of(
         spark=spark,
         clock=clock,
         feed=feed or Feed(),
-        cluster_id=session.cluster_id,
-        audit_topics=session.audit_topics,
+        cluster_id=found.cluster_id,
+        audit_topics=found.audit_topics,
         collector=Collector(settings.collector_url) if settings.collector_url else None,
         signer=signer_of(
             settings.audit_key_location,
@@ -104,7 +104,7 @@ def parts_of(
     )
 
 
-def load_all(
+def load_topics(
     parts: Parts,
     topics: Iterable[SourceTopic],
     progress: RunProgress,
@@ -114,20 +114,20 @@ def load_all(
     Returns the outcome of each topic. If a topic has an error, adds the error to the topic's
     outcome, and loads the other topics."""
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
-    runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
-    begun = [run for run in runs if _do(run.begin, run.outcome) and not run.outcome.foreign]
-    needing = [run for run in begun if run.needs_audit_topics]
+    chosen = [TopicLoads(parts, each, offsets, progress, pause) for each in topics]
+    begun = [x for x in chosen if _do(x.begin, x.outcome) and not x.outcome.foreign]
+    needing = [each for each in begun if each.needs_audit_topics]
     if needing:
-        parts.feed.begin(_lowest(run.newest for run in needing))
+        parts.feed.begin(_lowest(each.newest for each in needing))
         parts.read_on()
-    loaded = [run for run in begun if _do(run.load, run.outcome)]
+    loaded = [each for each in begun if _do(each.load, each.outcome)]
     # The run asks the collector about hours only after all loads, so that no load waits for the
     # collector. A slow collector may answer only for the first topics, so each run asks about the
     # topics in another order.
     random.Random(parts.clock.time_ms()).shuffle(loaded)  # noqa: S311 - no secret
-    for run in loaded:
-        _do(run.mark, run.outcome)
-    return [run.outcome for run in runs]
+    for each in loaded:
+        _do(each.mark, each.outcome)
+    return [each.outcome for each in chosen]
 
 
 def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
@@ -143,14 +143,14 @@ def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
     return True
 
 
-def _not_loaded(session: RunSession) -> list[TopicOutcome]:
+def _not_loaded(found: RunTopics) -> list[TopicOutcome]:
     """Returns the outcomes of the topics that the run cannot load."""
     missing = [
         TopicOutcome(name, problems=[SkidwayError(f"the topic {name} does not exist")])
-        for name in session.missing
+        for name in found.missing
     ]
     return missing + [
-        TopicOutcome(name, problems=[problem]) for name, problem in session.troubles.items()
+        TopicOutcome(name, problems=[problem]) for name, problem in found.troubles.items()
     ]
 
 

@@ -7,6 +7,9 @@ counts the records of the n slices that began first. All slices have the same si
 (`slice.records`), except the last slice of a partition. The counted number is wrong by at most the
 number of records in all slices that are running. When all slices have ended, the counted number is
 exact.
+
+The counters for `/metrics` count from the start of the program, which may do many runs (`--every`).
+Between runs, the gauges keep the figures of the last run that had something to load.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ from dataclasses import asdict, dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
+from prometheus_client import Counter, Gauge
+
 from skidway.clock import Clock
 from skidway.loader.planning.plan import Planned, Slice
 from skidway.loader.runs.pace import Pace
-from skidway.loader.runs.progress_metrics import EXPECTED, LOADS, REJECTS, ROWS, TAKEN
 
 if TYPE_CHECKING:  # programs without Spark import this module, too
     from skidway.loader.spark.runner import Progress
@@ -30,6 +34,18 @@ REWRITE: Final = "rewrite"
 MARK: Final = "mark"
 COMPACT: Final = "compact"
 RELOAD: Final = "reload"
+
+TAKEN: Final = Gauge(
+    "skidway_loader_run_records", "Records that the run has taken from the topic.", ["topic"]
+)
+EXPECTED: Final = Gauge(
+    "skidway_loader_run_expected_records", "Records that the run is to take.", ["topic"]
+)
+LOADS: Final = Counter("skidway_loader_loads", "Loads that this program has committed.")
+ROWS: Final = Counter("skidway_loader_rows", "Rows that this program has committed.")
+REJECTS: Final = Counter(
+    "skidway_loader_rejects", "Rejects that this program has committed.", ["topic", "reason"]
+)
 
 
 @dataclass(frozen=True, slots=True)

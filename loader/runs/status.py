@@ -12,12 +12,12 @@ from skidway.loader.planning.topic_plan import TopicPlan
 from skidway.loader.planning.topics import choose
 from skidway.loader.runs.history import topic_history
 from skidway.loader.runs.outcome import gravest
-from skidway.loader.runs.session import look
+from skidway.loader.runs.run_topics import look
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state import chain, layout, operations
 from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.moves import moves
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Store
 
 RATE_LOADS: Final = 5
 """`load plan` estimates how long the next loads will take. The estimate uses the rate of the
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 def status(settings: LoaderSettings) -> list[Row]:
     """Returns one row per topic and partition in the newest manifests. Reads only the output, and
     sends no request to a broker."""
-    store = open_store(settings.output)
+    store = settings.output.store()
     chosen, _ = choose(settings.topics, store.names(layout.STATE))
     return [row for topic in chosen for row in _status(store, topic)]
 
@@ -39,18 +39,18 @@ def status(settings: LoaderSettings) -> list[Row]:
 def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     """Returns two values: what a run would load (one row for each partition of each chosen topic),
     and the exit status."""
-    store = open_store(settings.output)
+    store = settings.output.store()
     rows: list[Row] = []
     codes = []
     with settings.kafka.client() as client:
-        session = look(settings, client)
-    for name in session.missing:
+        found = look(settings, client)
+    for name in found.missing:
         rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
         codes.append(SkidwayError.exit_code)
-    for name, problem in session.troubles.items():
+    for name, problem in found.troubles.items():
         rows.append({"topic": name, "problem": str(problem)})
         codes.append(problem.exit_code)
-    for topic in session.topics:
+    for topic in found.topics:
         try:
             ranges = _ranges(topic, _newest(store, topic.name), settings)
             rate = newest_rate(store, topic.name)

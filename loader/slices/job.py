@@ -14,7 +14,7 @@ from skidway.kafka.source import Source
 from skidway.loader.planning.plan import Slice
 from skidway.loader.state.manifest import BatchMark, DataFile, Gap
 from skidway.loader.state.tables import Location
-from skidway.loader.store import Modes
+from skidway.loader.store import StoreConnection
 from skidway.schemas.client import RegistryConnection
 
 
@@ -37,8 +37,7 @@ class Job:
     source: Source
     load: int
     uuid: str
-    output: str
-    modes: Modes
+    store: StoreConnection
     kafka: KafkaConnection
     registry: RegistryConnection
     reader: str

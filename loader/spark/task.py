@@ -21,7 +21,7 @@ from skidway.loader.rewriting.groups import Group
 from skidway.loader.slices.job import Job, SliceResult
 from skidway.loader.slices.slice_load import SliceLoad
 from skidway.loader.spark.failures import TaskFailed
-from skidway.loader.store import Modes, Store, open_store
+from skidway.loader.store import Store, StoreConnection
 from skidway.schemas.client import RegistryConnection
 
 RESULT_SCHEMA: Final = "number long, result binary"
@@ -61,7 +61,7 @@ def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int
         job,
         piece,
         marks,
-        store=_store(job.output, job.modes),
+        store=_store(job.store),
         decoder=_decoder(job),
         attempt=attempt,
     )
@@ -70,11 +70,11 @@ def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int
 
 
 def rewrite_group(
-    output: str, modes: Modes, job: RewriteJob, group: Group, number: int, attempt: int
+    connection: StoreConnection, job: RewriteJob, group: Group, number: int, attempt: int
 ) -> Rewritten:
     """Makes one attempt at rewriting one group of files, in this process, and returns its
     result."""
-    return GroupRewrite(job, group, number, _store(output, modes), attempt).run()
+    return GroupRewrite(job, group, number, _store(connection), attempt).run()
 
 
 def forget() -> None:
@@ -86,15 +86,15 @@ def forget() -> None:
 
 # These objects stay in memory, because later tasks of this process use the same schemas and
 # connections.
-_stores: dict[tuple[str, Modes], Store] = {}
+_stores: dict[StoreConnection, Store] = {}
 _decoders: dict[tuple[RegistryConnection, str], Decoder] = {}
 CACHED_MAX: Final = 100
 
 
-def _store(url: str, modes: Modes) -> Store:
-    if (url, modes) not in _stores:
-        _stores[url, modes] = open_store(url, modes)
-    return _stores[url, modes]
+def _store(connection: StoreConnection) -> Store:
+    if connection not in _stores:
+        _stores[connection] = connection.store()
+    return _stores[connection]
 
 
 def _decoder(job: Job) -> Decoder:

@@ -51,11 +51,12 @@ raises no error if one of these files is gone or damaged.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from skidway.errors import StateRefused
 from skidway.loader.state import chain, layout
+from skidway.loader.state.layout import NO_HOURS, Hours
 from skidway.loader.state.live import KINDS, live
 from skidway.loader.state.manifest import ROWS, Manifest
 from skidway.loader.state.moves import Move, Settle, moves, settle
@@ -79,20 +80,10 @@ many times whether the file is at either of the two paths. It checks again only 
 has meanwhile changed something there."""
 
 
-GivenUp = Callable[[str], bool]
-"""A function that gets the path of a committed file. It returns True if it is no error that the
-file is gone or damaged."""
-
-
-def _nothing(_path: str) -> bool:
-    return False
-
-
-def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
+def begin(topic: str, given_up: Hours = NO_HOURS) -> Steps[Manifest | None]:
     """Moves into place all files of earlier loads that are still in staging directories. Returns
-    the newest manifest, or None before the first load. given_up: a function that returns True for
-    the files that the new load will replace (`load reload`). It is no error if these files are gone
-    or damaged.
+    the newest manifest, or None before the first load. given_up: the hours whose files the new
+    load will replace (`load reload`). It is no error if these files are gone or damaged.
 
     Raises StateRefused in three cases: a manifest is missing or damaged; all manifests are gone
     although there are rows; or a committed file is neither at its source nor at its target, or does
@@ -174,7 +165,7 @@ def is_lost(manifest: Manifest) -> Steps[bool]:
     return (yield from chain.oldest_kept(manifest.topic)) > manifest.number
 
 
-def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
+def finish(manifest: Manifest, given_up: Hours = NO_HOURS) -> Steps[None]:
     """Deletes the files that a committed load removes, and moves into place those of the load's own
     files that are still in the staging directory. Any loader may do this, at any time.
 
@@ -242,7 +233,7 @@ def _create(manifest: Manifest) -> Steps[bool]:
     )
 
 
-def _finish_move(manifest: Manifest, move: Move, given_up: GivenUp) -> Steps[None]:
+def _finish_move(manifest: Manifest, move: Move, given_up: Hours) -> Steps[None]:
     for _ in range(LOOKS_MAX):
         source: int | None = yield Length(move.source)
         target: int | None = yield Length(move.target)
@@ -256,7 +247,7 @@ def _finish_move(manifest: Manifest, move: Move, given_up: GivenUp) -> Steps[Non
             case Settle.DELETE_SOURCE:
                 yield Delete(move.source)
                 return
-            case Settle.BOTH_GONE | Settle.STOP if source is None and given_up(move.target):
+            case Settle.BOTH_GONE | Settle.STOP if source is None and given_up.covers(move.target):
                 return
             case Settle.BOTH_GONE:
                 if (yield from _is_removed(manifest, move.target)):

@@ -127,6 +127,21 @@ def hour_of(path: str) -> str:
     return f"{found[1]}T{found[2]}" if found else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Hours:
+    """The hours [first, end), like `2026-01-31T07`."""
+
+    first: str
+    end: str
+
+    def covers(self, path: str) -> bool:
+        """Returns whether a file belongs to one of these hours."""
+        return self.first <= hour_of(path) < self.end
+
+
+NO_HOURS: Final = Hours("", "")
+
+
 def hour_number(text: str) -> int:
     """Returns the number of hours from 1970 to an hour like `2026-01-31T07`."""
     return int(datetime.fromisoformat(f"{text}:00+00:00").timestamp()) // 3600

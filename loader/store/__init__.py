@@ -1,15 +1,16 @@
 """Defines stores. A store is a file tree with the few operations that a commit needs.
 `state/layout.py` has the names of a store's files.
 
-    Store        the operations of every kind of store; the commit uses nothing else
-    local        LocalStore, a directory of this machine (link(2), fsync)
-    hdfs_writer  HdfsWriter, a new file on HDFS (hsync)
-    hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite)
+    Store            the operations of every kind of store; the commit uses nothing else
+    StoreConnection  how a program reaches a store; all stores are opened here
+    local            LocalStore, a directory of this machine (link(2), fsync)
+    hdfs_writer      HdfsWriter, a new file on HDFS (hsync)
+    hdfs             HdfsStore, HDFS through hdfs-native (rename without overwrite)
 
 The loader and the audit's recount read a store through the same interface, `Output` (audit/output
 describes paths and errors). `OutcomeUnclear` means that a change may or may not have happened; the
-caller must check this. `open_store` refuses every store except HDFS and local directories. Commits
-are safe only on a store that lets only one of several writers create a given name
+caller must check this. `StoreConnection` refuses every store except HDFS and local directories.
+Commits are safe only on a store that lets only one of several writers create a given name
 (docs/delivery.md, 5).
 """
 
@@ -17,9 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Protocol
 
-from skidway.audit.output import HDFS_SCHEME, Output
+from skidway.audit.output import HDFS_SCHEME, Output, OutputConnection
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
@@ -62,8 +64,8 @@ class Store(Output, Protocol):
     """An output that can also be written to."""
 
     @property
-    def modes(self) -> Modes:
-        """The permissions of what this store creates. What exists already keeps its own."""
+    def connection(self) -> StoreConnection:
+        """The connection with which a task opens the same store in any directory."""
 
     def create(self, path: str) -> StoreWriter:
         """Creates a file, and its directories. Overwrites any file at this path; an earlier, failed
@@ -95,26 +97,35 @@ class Store(Output, Protocol):
         which names are always durable."""
 
 
-def is_local(url: str) -> bool:
-    """Returns whether `url` names a directory of this machine."""
-    scheme, separator, _ = url.partition("://")
-    return not separator or scheme == "file"
+@dataclass(frozen=True, slots=True)
+class StoreConnection(OutputConnection):
+    """How a program reaches a store. modes: the permissions of what it creates there; what exists
+    already keeps its own."""
 
+    modes: Modes = DEFAULT_MODES
 
-def open_store(url: str, modes: Modes = DEFAULT_MODES) -> Store:
-    """Returns the store at `url`. Raises ConfigurationRefused if commits are not safe on stores
-    with this URL scheme, or if the directory is a file."""
-    if is_local(url):
-        from skidway.loader.store.local import LocalStore, refuse_file
+    @property
+    def directory(self) -> Path | None:
+        """The directory of this machine, or None if the store is elsewhere."""
+        scheme, separator, _ = self.url.partition("://")
+        is_local = not separator or scheme == "file"
+        return Path(self.url.removeprefix("file://")) if is_local else None
 
-        store = LocalStore(url.removeprefix("file://"), modes)
-        refuse_file(store.url)
-        return store
-    if url.startswith(HDFS_SCHEME):
-        from skidway.loader.store.hdfs import HdfsStore
+    def store(self) -> Store:
+        """Opens the store for reading and writing. Raises ConfigurationRefused if commits are not
+        safe on stores with this URL scheme, or if the directory is a file."""
+        if self.directory is not None:
+            from skidway.loader.store.local import LocalStore, refuse_file
 
-        return HdfsStore(url, modes)
-    raise ConfigurationRefused(
-        f"output: {url} is refused: a load is committed by taking a name exactly once, which is "
-        "done on a local directory and on hdfs://host:port/folder; no other store is supported"
-    )
+            store = LocalStore(str(self.directory), self.modes)
+            refuse_file(store.url)
+            return store
+        if self.url.startswith(HDFS_SCHEME):
+            from skidway.loader.store.hdfs import HdfsStore
+
+            return HdfsStore(self)
+        raise ConfigurationRefused(
+            f"output: {self.url} is refused: a load is committed by taking a name exactly once, "
+            "which is done on a local directory and on hdfs://host:port/folder; no other store is "
+            "supported"
+        )

@@ -17,29 +17,25 @@ from hdfs_native import WriteOptions
 
 from skidway.audit.output.hdfs import HdfsOutput
 from skidway.audit.output.hdfs_failures import failures
-from skidway.loader.store import (
-    DEFAULT_MODES,
-    PARTIAL_SUFFIX,
-    Modes,
-    OutcomeUnclear,
-    StoreWriter,
-)
+from skidway.loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreConnection, StoreWriter
 from skidway.loader.store.hdfs_writer import HdfsWriter
 
 
 class HdfsStore(HdfsOutput):
     """A store that consists of the files below one folder of HDFS."""
 
-    def __init__(self, url: str, modes: Modes = DEFAULT_MODES) -> None:
-        super().__init__(url)
-        self.modes = modes
+    def __init__(self, connection: StoreConnection) -> None:
+        super().__init__(connection)
+        self.connection = connection
 
     def create(self, path: str) -> StoreWriter:
         """See Store."""
         target = self._at(path)
         self._make_parent(path)
         # Another run may remove the directory after `_make_parent`; then `create` makes it again.
-        options = WriteOptions(permission=self.modes.file, overwrite=True, create_parent=True)
+        options = WriteOptions(
+            permission=self.connection.modes.file, overwrite=True, create_parent=True
+        )
         return HdfsWriter(self._server + target, lambda: self._client.create(target, options))
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
@@ -84,4 +80,4 @@ class HdfsStore(HdfsOutput):
     def _make_parent(self, path: str) -> None:
         parent = posixpath.dirname(self._at(path))
         with failures("make the directory", self._server + parent):
-            self._client.mkdirs(parent, self.modes.directory, create_parent=True)
+            self._client.mkdirs(parent, self.connection.modes.directory, create_parent=True)

@@ -20,7 +20,13 @@ from uuid import uuid4
 from skidway.audit.output.local import LocalOutput, failures
 from skidway.errors import ConfigurationRefused
 from skidway.files import existing, fsync_directory
-from skidway.loader.store import DEFAULT_MODES, PARTIAL_SUFFIX, Modes, StoreWriter
+from skidway.loader.store import (
+    DEFAULT_MODES,
+    PARTIAL_SUFFIX,
+    Modes,
+    StoreConnection,
+    StoreWriter,
+)
 
 REMOVALS_MAX: Final = 10
 """A store tries at most this many times to remove a directory. An attempt fails if another process
@@ -38,7 +44,7 @@ class LocalStore(LocalOutput):
 
     def __init__(self, directory: str, modes: Modes = DEFAULT_MODES) -> None:
         super().__init__(directory)
-        self.modes = modes
+        self.connection = StoreConnection(self.url, modes)
         self._made: set[Path] = set()
 
     def create(self, path: str) -> StoreWriter:
@@ -46,7 +52,7 @@ class LocalStore(LocalOutput):
         target = self._root / path
         with failures("write", target):
             self._make(target.parent)
-            return LocalWriter(target, self.modes.file)
+            return LocalWriter(target, self.connection.modes.file)
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
         """See Store. Never raises OutcomeUnclear, because the kernel always answers."""
@@ -55,7 +61,7 @@ class LocalStore(LocalOutput):
         with failures("write", target):
             self._make(staged.parent)
             self._make(target.parent)
-            writer = LocalWriter(staged, self.modes.file)
+            writer = LocalWriter(staged, self.connection.modes.file)
             writer.write(data)
             writer.close()
             try:
@@ -119,7 +125,7 @@ class LocalStore(LocalOutput):
             at = at.parent
         for each in reversed(missing):
             with failures("make the directory", each):
-                _make_one(each, self.modes.directory)
+                _make_one(each, self.connection.modes.directory)
                 fsync_directory(each.parent)
         if len(self._made) >= MADE_KEPT_MAX:
             self._made.clear()

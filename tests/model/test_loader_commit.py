@@ -105,7 +105,7 @@ def rewriting(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
 def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
     """A run that reads all records again. Each row becomes a rejected record, and each rejected
     record becomes a row."""
-    newest = yield from commit.begin(TOPIC, lambda _: True)
+    newest = yield from commit.begin(TOPIC, layout.Hours("", "~"))
     if newest is None:
         return None
     try:

@@ -31,7 +31,7 @@ from skidway.loader.state.manifest import (
     Replacement,
     SchemaChoice,
 )
-from skidway.loader.store import DEFAULT_MODES, Store
+from skidway.loader.store import Store, StoreConnection
 from skidway.schemas.client import RegistryConnection, RegistryRefused
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
@@ -155,8 +155,7 @@ def job(**changes: Any) -> Job:
         "source": SOURCE,
         "load": 1,
         "uuid": "a" * 32,
-        "output": "memory:",
-        "modes": DEFAULT_MODES,
+        "store": StoreConnection("memory:"),
         "kafka": KafkaConnection(""),
         "registry": RegistryConnection(""),
         "reader": SCHEMA,

@@ -32,7 +32,7 @@ from skidway.loader.runs.compaction import Compacted, Compaction
 from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.reload import Reload, Reloaded, Wish
-from skidway.loader.runs.run import load_all
+from skidway.loader.runs.run import load_topics
 from skidway.loader.runs.run_progress import Figures, RunProgress
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import Job, SliceResult
@@ -169,7 +169,7 @@ class MemoryLoading:
         topics = [self._topic(until), *self.beside]
         with self._substitutes():
             progress = RunProgress(self.clock, self.shown.append, self.note)
-            self.outcomes = load_all(parts, topics, progress, lambda _: None)
+            self.outcomes = load_topics(parts, topics, progress, lambda _: None)
         return self.outcomes[0]
 
     def reload(
@@ -180,7 +180,7 @@ class MemoryLoading:
         parts = self._parts(_Spark(self, other), settings)
         with self._substitutes():
             progress = RunProgress(self.clock, self.shown.append, self.note)
-            return Reload(parts, lambda: self._topic(None), wish, progress).run()
+            return Reload(parts, lambda: self._topic(None), wish, progress).reload()
 
     @contextmanager
     def _substitutes(self) -> Iterator[None]:
@@ -194,7 +194,7 @@ class MemoryLoading:
                     lambda _: MemoryProducer(self.cluster),
                 ),
                 ("skidway.loader.planning.batch_below.header_at", self._header_at),
-                ("skidway.loader.runs.topic_run.PATIENCE_S", 0.0),
+                ("skidway.loader.runs.topic_loads.PATIENCE_S", 0.0),
             ):
                 stack.enter_context(patch(name, substitute))
             yield
@@ -205,8 +205,10 @@ class MemoryLoading:
         """
         spark: Any = _Spark(self, other)
         parts = self._parts(spark, settings)
-        compaction = Compaction(parts.settings, self.store, spark, self.clock, lambda _: True)
-        return compaction.run(TOPIC, RunProgress(self.clock, lambda _: None))
+        compaction = Compaction(
+            parts.settings, self.store, spark, self.clock, layout.Hours("", "~")
+        )
+        return compaction.compact(TOPIC, RunProgress(self.clock, lambda _: None))
 
     def rows(self) -> list[dict[str, Any]]:
         """Returns the rows in the directory of the topic, sorted by offset. If a file lacks a
@@ -230,7 +232,7 @@ class MemoryLoading:
     def _parts(self, spark: _Spark, changes: Mapping[str, Any]) -> Parts:
         settings = LoaderSettings(
             bootstrap_servers="x:1", schema_registry_url="http://x", topics=[TOPIC],
-            output="memory:", cluster_name="dc1",
+            output_url="memory:", cluster_name="dc1",
         )  # fmt: skip
         given: Any = (
             replace(settings, **changes),
@@ -301,8 +303,8 @@ class _Spark:
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
         """Rewrites groups of files in the store, one group for each task in `work`. Ignores the
-        first two arguments of each task, which say where the store is and who may read it."""
+        first argument of each task, which says where the store is and who may read it."""
         self._other()
         progress(len(work), len(work))
-        groups = (each.args[2:] for each in work)
+        groups = (each.args[1:] for each in work)
         return [GroupRewrite(*each, self._loading.store, 0).run() for each in groups]

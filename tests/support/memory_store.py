@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO
 
 from skidway.audit.output import FileEntry, StoreFailed
-from skidway.loader.store import DEFAULT_MODES, Modes, OutcomeUnclear, StoreWriter
+from skidway.loader.store import OutcomeUnclear, StoreConnection, StoreWriter
 
 Snapshot = frozenset[tuple[str, bytes]]
 
@@ -28,8 +28,8 @@ class MemoryStore:
         self.lose_answer: bool | None = None
 
     @property
-    def modes(self) -> Modes:
-        return DEFAULT_MODES
+    def connection(self) -> StoreConnection:
+        return StoreConnection("memory:")
 
     @property
     def url(self) -> str:

@@ -28,7 +28,7 @@ from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing
 from skidway.errors import StateRefused
 from skidway.kafka.client import LATEST, Client
 from skidway.kafka.types import TopicPartition
-from skidway.loader.store import open_store
+from skidway.loader.store import StoreConnection
 from support.processes import (
     WITHIN_S,
     Program,
@@ -285,7 +285,7 @@ def parquet_files(output: str, folder: str) -> list[Any]:
     """Returns the Parquet files below a folder of an output, in a form that pyarrow can open."""
     if not output.startswith("hdfs://"):
         return sorted(Path(output, folder).rglob("*.parquet"))
-    store = open_store(output)
+    store = StoreConnection(output).store()
     paths = [entry.path for entry in store.files(folder) if entry.path.endswith(".parquet")]
     return [pa.BufferReader(store.read(path)) for path in paths]
 

@@ -28,6 +28,7 @@ from skidway.loader.runs.compaction import Compacted
 from skidway.loader.runs.outcome import TopicOutcome
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.failures import UNEXPECTED
+from skidway.loader.state.layout import Hours
 
 LOADS_A_COMPACTION = 8
 """How many loads the program runs before each compaction."""
@@ -54,7 +55,7 @@ def main(config: str, seconds: str) -> None:
             return
         begin = time.time()
         try:
-            outcomes: Sequence[TopicOutcome | Compacted] = run.load(given).outcomes
+            outcomes: Sequence[TopicOutcome | Compacted] = run.run(given).outcomes
             if number % LOADS_A_COMPACTION == 0:
                 outcomes = [*outcomes, *_compacted(given)]
             problems = [str(problem) for each in outcomes for problem in each.problems]
@@ -71,7 +72,7 @@ def main(config: str, seconds: str) -> None:
 
 def _compacted(given: LoaderSettings) -> list[Compacted]:
     """Merges the small files of each hour, in all topics."""
-    return compaction.compact(given, SystemClock(), lambda _hour: True, interrupted=lambda: False)
+    return compaction.compact(given, SystemClock(), Hours("", "~"), interrupted=lambda: False)
 
 
 if __name__ == "__main__":

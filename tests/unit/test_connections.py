@@ -43,10 +43,15 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
         ("RegistryClient", "schemas/client/registry_connection.py"),
         ("RegistryAdministration", "schemas/client/registry_connection.py"),
         ("Coordinator", "skidway/coordination.py"),
+        ("LocalOutput", "audit/output/__init__.py"),
+        ("HdfsOutput", "audit/output/__init__.py"),
+        ("LocalStore", "loader/store/__init__.py"),
+        ("HdfsStore", "loader/store/__init__.py"),
     ],
 )
 def test_a_client_is_made_in_one_module(made: str, module: str) -> None:
-    """Each class of clients is made in one module, where TLS and credentials enter later."""
+    """Each class of clients, and of outputs, is made in one module, where TLS and credentials enter
+    later."""
     hdfs = {"audit/output/hdfs.py"} if made == "Client" else set()  # the client of hdfs-native
     assert {path for path, _ in calls(made)} - hdfs == {module}
 
@@ -68,6 +73,14 @@ def test_an_address_is_declared_in_one_mixin(key: str, mixins: set[str]) -> None
         if isinstance(call.args[0], ast.Constant) and call.args[0].value == key
     }
     assert declared == mixins | {"skidway/cli/profile.py"}
+
+
+def test_an_output_is_reached_as_its_settings_say() -> None:
+    """Only the settings, a command line, and an application that calls `skidway.table` say how an
+    output is reached. A local store repeats it with its absolute path, for tasks."""
+    made = {name: {path for path, _ in calls(f"{name}Connection")} for name in ("Output", "Store")}
+    assert made["Output"] == {"audit/commands/options.py"}
+    assert made["Store"] == {"loader/settings.py", "loader/store/local.py", "loader/table.py"}
 
 
 def test_a_security_protocol_is_named_in_one_module() -> None:

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from skidway.audit.counts.checksum import record_hash, total
-from skidway.audit.output import Output, open_output
+from skidway.audit.output import Output, OutputConnection
 from skidway.audit.recount import manifests, recount
 from skidway.audit.recount.faults import Kind
 from skidway.errors import Unreachable
-from skidway.loader.store import Store, open_store
+from skidway.loader.store import Store, StoreConnection
 from support.hdfs import Hdfs
 from support.processes import free_port
 from support.promises import promise
@@ -78,12 +78,12 @@ def _recount(output: Output) -> recount.Recounted:
 def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
     """The recount counts the rows of a committed file, whether or not the file has already been
     moved from the staging directory to its final path."""
-    store = open_store(url)
+    store = StoreConnection(url).store()
     content, checksum = _parquet()
     path, staged = f"{TOPIC}/dt=1970-01-01/a.parquet", f"_skidway/{TOPIC}/staging/1-x/a.parquet"
     _write(store, path if moved else staged, content)
     _commit(store, path, staged, checksum, content)
-    found = _recount(open_output(url))
+    found = _recount(OutputConnection(url).output())
     assert (found.rows, found.faults.kept) == (ROWS, [])
     assert sum(sums.count for sums in found.sums.values()) == ROWS
 
@@ -92,14 +92,14 @@ def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
 def test_a_file_that_is_gone_is_named(url: str) -> None:
     """If a file of a committed load is missing, a recount of the output's rows names the file and
     continues. If the output is empty, the recount finds no topics."""
-    store = open_store(url)
+    store = StoreConnection(url).store()
     _commit(store, "gone.parquet", "staged.parquet", 0)
-    found = _recount(open_output(url))
+    found = _recount(OutputConnection(url).output())
     assert found.rows == 0
     [fault] = found.faults.kept
     assert (fault.kind, fault.path) == (Kind.GONE, "gone.parquet")
-    assert open_output(url).read("nothing.json") is None
-    assert recount.topics(open_output(f"{url}-empty")) == []
+    assert OutputConnection(url).output().read("nothing.json") is None
+    assert recount.topics(OutputConnection(f"{url}-empty").output()) == []
 
 
 @promise("6 recount")
@@ -107,22 +107,22 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
 def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
     """On HDFS, as in a local directory, a recount of the rows reports a file of rows that no
     manifest of a load lists, and a file in which a byte was changed after the commit."""
-    store = open_store(url)
+    store = StoreConnection(url).store()
     content, checksum = _parquet()
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-1-0-0.parquet"
     _write(store, path, content)
     _write(store, f"{path}.copy", content)
     _commit(store, path, "staged.parquet", checksum, content)
-    assert [x.kind for x in _recount(open_output(url)).faults.kept] == [Kind.TWICE]
+    assert [x.kind for x in _recount(OutputConnection(url).output()).faults.kept] == [Kind.TWICE]
     store.delete(f"{path}.copy")
     _write(store, path, content[:1000] + bytes([content[1000] ^ 1]) + content[1001:])
-    assert [x.kind for x in _recount(open_output(url)).faults.kept] == [Kind.DAMAGED]
+    assert [x.kind for x in _recount(OutputConnection(url).output()).faults.kept] == [Kind.DAMAGED]
 
 
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
     """If the NameNode does not answer, a recount of the rows raises Unreachable with one
     sentence."""
-    output = open_output(f"hdfs://127.0.0.1:{free_port()}/logs")
+    output = OutputConnection(f"hdfs://127.0.0.1:{free_port()}/logs").output()
     with pytest.raises(Unreachable, match="cannot list") as caught:
         recount.topics(output)
     assert "\n" not in str(caught.value)

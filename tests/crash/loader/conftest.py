@@ -35,7 +35,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import SparkRunner
 from skidway.loader.spark.session import begin, start
-from skidway.loader.store import open_store
+from skidway.loader.store import StoreConnection
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
@@ -409,7 +409,7 @@ def counted(loading: Loading) -> int:
 def hdfs_identities(loading: Loading) -> list[tuple[int, int]]:
     """Returns the sorted pairs (file id, line number) of all rows in an output on HDFS. Also reads
     Parquet files that no manifest lists."""
-    store = open_store(loading.output)
+    store = StoreConnection(loading.output).store()
     rows = [
         row
         for entry in store.files(loading.topic)

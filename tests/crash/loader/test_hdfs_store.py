@@ -12,8 +12,7 @@ import pytest
 from hdfs_native import Client
 
 from skidway.errors import SkidwayError, Unreachable
-from skidway.loader.store import Modes, Store, open_store
-from skidway.loader.store.hdfs import HdfsStore
+from skidway.loader.store import Modes, Store, StoreConnection
 from support.hdfs import Hdfs
 from support.processes import free_port
 from support.store_contract import StoreContract
@@ -27,12 +26,12 @@ class TestHdfsStore(StoreContract):
 
     @pytest.fixture
     def store(self, hdfs: Hdfs) -> Store:
-        return open_store(f"{hdfs.url}/test-{uuid4().hex}")
+        return StoreConnection(f"{hdfs.url}/test-{uuid4().hex}").store()
 
     def test_its_url_names_server_and_folder(self, hdfs: Hdfs) -> None:
         """A store's URL names the server and the folder, so that tasks on other machines can open
         the same folder."""
-        assert HdfsStore(f"{hdfs.url}/logs/").url == f"{hdfs.url}/logs"
+        assert StoreConnection(f"{hdfs.url}/logs/").store().url == f"{hdfs.url}/logs"
 
 
 def modes(client: Any, folder: str) -> tuple[set[int], set[int]]:
@@ -62,7 +61,7 @@ def test_what_a_load_makes_has_its_modes(loading: Loading, hdfs: Hdfs, given: Mo
 def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
     """If HDFS is in safe mode, a write raises Unreachable with one sentence that mentions the safe
     mode, and writes nothing. After safe mode has ended, writes succeed."""
-    store = open_store(f"{hdfs.url}/safe-{uuid4().hex}")
+    store = StoreConnection(f"{hdfs.url}/safe-{uuid4().hex}").store()
     with hdfs.safe_mode():
         for write in (
             lambda: store.create("rows.parquet").close(),
@@ -87,6 +86,6 @@ def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
 def nobody() -> Iterator[Future[int | None]]:
     """Starts an operation on a store without a NameNode. The operation gives up after 20 s;
     meanwhile other tests run."""
-    store = open_store(f"hdfs://127.0.0.1:{free_port()}/logs")
+    store = StoreConnection(f"hdfs://127.0.0.1:{free_port()}/logs").store()
     with ThreadPoolExecutor(1) as thread:
         yield thread.submit(store.length, "file")

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from skidway.errors import SkidwayError
-from skidway.loader.store import open_store
+from skidway.loader.store import StoreConnection
 from support import telemetry
 from support.hdfs import Hdfs
 from support.processes import eventually, free_port
@@ -88,12 +88,12 @@ class Troubled:
         return hdfs_identities(self.loading)
 
     def manifests(self) -> list[str]:
-        found = open_store(self.loading.output).names(f"_skidway/{self.loading.topic}")
+        found = StoreConnection(self.loading.output).store().names(f"_skidway/{self.loading.topic}")
         return [name for name in found if name.endswith(".json")]
 
     def staged(self) -> list[str]:
         state = f"_skidway/{self.loading.topic}"
-        return open_store(self.loading.output).names(f"{state}/staging")
+        return StoreConnection(self.loading.output).store().names(f"{state}/staging")
 
     def check(self, expected: list[tuple[int, int]] | None = None) -> None:
         """Runs the loader twice after the problem. Asserts that the second run has nothing to load.
@@ -197,7 +197,7 @@ def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
 def names_below(hdfs: Hdfs, folder: str) -> int:
     """Returns the number that HDFS compares with the quota: the number of files and directories in
     `folder`."""
-    found = open_store(f"{hdfs.url}{folder}")._client.get_content_summary(folder)  # type: ignore[attr-defined]
+    found = StoreConnection(f"{hdfs.url}{folder}").store()._client.get_content_summary(folder)  # type: ignore[attr-defined]
     return int(found.file_count + found.directory_count)
 
 

@@ -19,7 +19,7 @@ from skidway.clock import SystemClock
 from skidway.kafka.client import EARLIEST, Client, ConfigChanges, NewTopic
 from skidway.kafka.types import TopicPartition
 from skidway.loader.runs.textfile import LastRun
-from skidway.loader.store import open_store
+from skidway.loader.store import StoreConnection
 from support.hdfs import Hdfs
 from support.processes import Program, eventually, free_port
 from support.promises import promise
@@ -223,7 +223,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading, way: dict[str, str
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the loader wait at most half a second for missing announcements of files."""
-    monkeypatch.setattr("skidway.loader.runs.topic_run.PATIENCE_S", 0.5)
+    monkeypatch.setattr("skidway.loader.runs.topic_loads.PATIENCE_S", 0.5)
 
 
 @promise("5 host and path")
@@ -444,7 +444,7 @@ def test_into_hdfs(loading: Loading, way: dict[str, str], hdfs: Hdfs, tmp_path: 
     record was sent twice."""
     loading.way = way
     on_hdfs = loading.beside(f"{hdfs.url}/logs/{tmp_path.name}")
-    store = open_store(on_hdfs.output)
+    store = StoreConnection(on_hdfs.output).store()
     fill(on_hdfs, 0, 2000)
     program = on_hdfs.start()
     staging = f"_skidway/{loading.topic}/staging"

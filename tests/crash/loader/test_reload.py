@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from skidway.audit.output import open_output
+from skidway.audit.output import OutputConnection
 from skidway.audit.recount import manifests, recount
 from skidway.kafka.client import Client, ConfigChanges
 from skidway.loader.state import layout
-from skidway.loader.store import open_store
+from skidway.loader.store import StoreConnection
 from support.hdfs import Hdfs
 from support.processes import eventually
 from support.promises import promise
@@ -48,7 +48,7 @@ def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dic
 def faults(output: str) -> list[str]:
     """Runs a recount, which counts the rows in the output's files again. Returns the faults that it
     finds, as sentences."""
-    opened = open_output(output)
+    opened = OutputConnection(output).output()
     (topic,) = recount.topics(opened)
     found = recount.recount(opened, manifests.head(opened, topic))
     return [each.sentence for each in found.faults.kept]
@@ -204,7 +204,7 @@ def test_a_reload_of_expired_offsets_changes_nothing(loading: Loading) -> None:
 
 def tree(loading: Loading) -> dict[str, int]:
     """Returns every file of the output with its length."""
-    return {each.path: each.length for each in open_store(loading.output).files("")}
+    return {each.path: each.length for each in StoreConnection(loading.output).store().files("")}
 
 
 @promise("5 reload")
@@ -216,7 +216,7 @@ def test_a_reload_on_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
     for at in range(2):
         fill(on_hdfs, 500 * at, 500)
         on_hdfs.loaded()
-    store = open_store(output)
+    store = StoreConnection(output).store()
     rows = [each.path for each in store.files(loading.topic) if "/part-1-" in each.path]
     store.delete(rows[0])
     assert len(faults(output)) == 1

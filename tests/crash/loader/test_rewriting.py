@@ -12,9 +12,9 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from skidway.audit.output import open_output
+from skidway.audit.output import OutputConnection
 from skidway.audit.recount import manifests, recount
-from skidway.loader.store import open_store
+from skidway.loader.store import StoreConnection
 from support.hdfs import Hdfs
 from support.processes import eventually
 from support.promises import promise
@@ -200,7 +200,7 @@ def compacted(loading: Loading) -> dict[str, Any]:
 def is_whole(output: str, rows: int) -> bool:
     """Runs a recount, which counts the rows in the output's files again. Asserts that it finds no
     fault. Returns whether it finds this number of rows."""
-    opened = open_output(output)
+    opened = OutputConnection(output).output()
     (topic,) = recount.topics(opened)
     found = recount.recount(opened, manifests.head(opened, topic))
     assert [each.sentence for each in found.faults.kept] == []
@@ -257,7 +257,7 @@ def test_a_compaction_on_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> N
         fill(on_hdfs, 500 * at, 500)
         on_hdfs.loaded()
     assert compacted(on_hdfs)["rows"] == 3000
-    store = open_store(output)
+    store = StoreConnection(output).store()
     rows = [
         row
         for entry in store.files(loading.topic)

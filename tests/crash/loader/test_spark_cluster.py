@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from skidway.errors import Unreachable
-from skidway.loader.store import open_store
+from skidway.loader.store import StoreConnection
 from support.hdfs import Hdfs, write_xml
 from support.packages import copy_installed
 from support.processes import Program, eventually, free_port
@@ -72,7 +72,10 @@ def state(loading: Loading, name: str) -> list[str]:
     """Returns the files in the output's folder `_skidway/<topic>/` whose paths inside this folder
     match the regular expression `name`."""
     folder = f"_skidway/{loading.topic}"
-    paths = [each.path[len(folder) + 1 :] for each in open_store(loading.output).files(folder)]
+    paths = [
+        each.path[len(folder) + 1 :]
+        for each in StoreConnection(loading.output).store().files(folder)
+    ]
     return [each for each in paths if re.fullmatch(name, each)]
 
 

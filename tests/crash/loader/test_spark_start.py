@@ -147,6 +147,7 @@ def test_validate_refuses_what_a_run_refuses(loading: Loading) -> None:
         "collector.url=127.0.0.1:8088",
         "output=s3://bucket/logs",
         "output=hdfs:///logs",
+        "output=hdfs://namenode:port/logs",
         "output=/dev/null/logs",
         "spark.master=spark://127.0.0.1:7077",
     ):

@@ -208,7 +208,7 @@ DECLARING = (
     "skidway.audit.counter.counter",
     "skidway.audit.evidence.collection",
     "skidway.audit.topic.publisher",
-    "skidway.loader.runs.progress_metrics",
+    "skidway.loader.runs.run_progress",
     "skidway.schemas.codec.metrics",
     "skidway.schemas.registry.authentication",
     "skidway.schemas.registry.rest.application",

@@ -12,6 +12,7 @@ import pytest
 from skidway.cli import main
 from skidway.errors import SkidwayError
 from skidway.loader.runs.reload import Reloaded, Wish
+from skidway.loader.state.layout import Hours
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> Non
     """`skidway load reload` takes hours as times, with or without minutes, seconds and time zone,
     and converts them to hours in UTC."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
-    assert (code, wish) == (0, Wish("logs", "2026-01-31T10", "2026-01-31T12"))
+    assert (code, wish) == (0, Wish("logs", Hours("2026-01-31T10", "2026-01-31T12")))
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,8 @@ def test_modes_that_cannot_work_are_refused(tmp_path: Path, key: str, value: str
 @pytest.mark.parametrize("text", ["0600", "640", "0660"])
 def test_a_mode_is_octal(tmp_path: Path, text: str) -> None:
     """A mode may be written with or without the leading zero."""
-    assert settings(tmp_path, SMALLEST, f"output.file.mode={text}").modes.file == int(text, 8)
+    made = settings(tmp_path, SMALLEST, f"output.file.mode={text}")
+    assert made.output.modes.file == int(text, 8)
 
 
 @pytest.mark.parametrize("master", ["spark://h:7077", "yarn", "k8s://https://h:443"])

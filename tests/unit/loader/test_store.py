@@ -13,8 +13,7 @@ import pytest
 
 from skidway.audit.output import StoreFailed, StoreUnreachable, hdfs
 from skidway.errors import ConfigurationRefused
-from skidway.loader.store import Modes, Store, open_store
-from skidway.loader.store.hdfs import HdfsStore
+from skidway.loader.store import Modes, Store, StoreConnection
 from skidway.loader.store.local import LocalStore
 from support.memory_store import MemoryStore
 from support.store_contract import StoreContract, put
@@ -42,8 +41,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
     """A relative root becomes absolute in the store's URL, so that tasks that run in other
     directories open the same store."""
     monkeypatch.chdir(tmp_path)
-    assert open_store("out").url == str(tmp_path / "out")
-    assert open_store(f"file://{tmp_path}/out").url == str(tmp_path / "out")
+    assert StoreConnection("out").store().url == str(tmp_path / "out")
+    assert StoreConnection(f"file://{tmp_path}/out").store().url == str(tmp_path / "out")
 
 
 def test_a_store_that_stays_remembers_few_directories(
@@ -58,13 +57,24 @@ def test_a_store_that_stays_remembers_few_directories(
         assert len(store._made) <= 2
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://bucket/logs",
+        "gs://x/y",
+        "hdfs://",
+        "hdfs://host:1",
+        "hdfs://host:port/logs",
+        "hdfs://host:65536/logs",
+        "hdfs://[::1/logs",
+    ],
+)
 def test_other_stores_are_refused(url: str) -> None:
     """If several processes create a file of the same name, a store must let only one succeed. The
-    URL of a store that does not ensure this, or a URL without a path, is refused as a configuration
-    error."""
+    URL of a store that does not ensure this, or a URL without a path or with a port that is no
+    number, is refused as a configuration error."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
-        open_store(url)
+        StoreConnection(url).store()
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -77,7 +87,7 @@ def test_modes_do_not_depend_on_the_umask(tmp_path: Path, umask: int, modes: Mod
     root.chmod(0o2700)
     before = os.umask(umask)
     try:
-        store = open_store(str(root), modes)
+        store = StoreConnection(str(root), modes).store()
         put(store, "a/b/file", b"")
         assert store.create_if_absent("_skidway/t/manifest.json", b"{}", "_skidway/scratch")
         assert store.rename("a/b/file", "c/d/file")
@@ -167,11 +177,11 @@ def test_an_output_that_is_a_file_is_refused(below: str, tmp_path: Path) -> None
     file.write_bytes(b"")
     for url in (f"{file}{below}", f"file://{file}{below}"):
         with pytest.raises(ConfigurationRefused, match=f"^output: {file} is not a directory$"):
-            open_store(url)
+            StoreConnection(url).store()
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "dangling").symlink_to(tmp_path / "not_mounted_yet")
     for link in ("link", "dangling"):
-        assert open_store(f"{tmp_path}/{link}{below}").names("no/such") == []
+        assert StoreConnection(f"{tmp_path}/{link}{below}").store().names("no/such") == []
 
 
 def test_files_that_vanish_while_listing_are_passed_over(
@@ -235,4 +245,4 @@ def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.Monke
     with pytest.raises(
         StoreUnreachable, match=r"//namenode:8020/logs/_skidway: no connection .* failed to"
     ):
-        HdfsStore("hdfs://namenode:8020/logs").length("_skidway")
+        StoreConnection("hdfs://namenode:8020/logs").store().length("_skidway")

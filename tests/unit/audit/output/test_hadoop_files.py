@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from skidway.audit.output import StoreFailed
+from skidway.audit.output import OutputConnection, StoreFailed
 from skidway.audit.output.hadoop_files import SPARK_FILES, check
-from skidway.audit.output.hdfs import HdfsOutput
 
 GOOD = b"<configuration><property><name>a</name><value>b</value></property></configuration>"
 
@@ -38,7 +37,7 @@ def test_a_file_that_the_client_cannot_read_is_named(
         (tmp_path / name).write_bytes(content)
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
     with pytest.raises(StoreFailed) as caught:
-        HdfsOutput("hdfs://127.0.0.1:1/logs")
+        OutputConnection("hdfs://127.0.0.1:1/logs").output()
     assert (
         str(caught.value) == f"cannot read {tmp_path}/{name} (found by HADOOP_CONF_DIR): {reason}"
     )

@@ -26,7 +26,7 @@ from skidway.audit.counts.counts import Counts
 from skidway.audit.counts.deltas import number_deltas
 from skidway.audit.evidence.evidence import FOREVER, Evidence
 from skidway.audit.evidence.ledger import DATABASE, Ledger
-from skidway.audit.output import FileEntry, StoreFailed, open_output
+from skidway.audit.output import FileEntry, OutputConnection, StoreFailed
 from skidway.audit.output.local import LocalOutput
 from skidway.audit.recount import manifests, recount
 from skidway.audit.recount.faults import HOUR_MS, Fault, Kind, Whereabouts, by_manifest, by_name
@@ -492,7 +492,7 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(output: Out
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
     shutil.rmtree(output.root / "_skidway" / TOPIC)
     evidence = ledger.evidence((FOREVER[1] - 1, FOREVER[1]))
-    rows = open_output(str(output.root))
+    rows = OutputConnection(str(output.root)).output()
     [found] = recount.expected(rows, [manifests.head(rows, TOPIC)], evidence).values()
     assert found == Committed(TOPIC, LOGS, f"{output.root}/{TOPIC}")
     shutil.rmtree(output.root / TOPIC)
@@ -894,7 +894,7 @@ def test_the_command_leaves_an_hour_whose_files_are_removed_meanwhile(
     ledger.close()
     moving = Moving(output.root)
     moving.before_rows = lambda: output.rewrite(path)
-    monkeypatch.setattr("skidway.audit.commands.recount.open_output", lambda url: moving)
+    monkeypatch.setattr(OutputConnection, "output", lambda _: moving)
     assert main(["audit", "recount", "--store", str(store), "--output", str(output.root)]) == 0
     assert not (output.root / path).exists()
 
@@ -1009,7 +1009,7 @@ def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
 def test_an_output_that_cannot_be_is_refused(url: str) -> None:
     """The recount refuses, with one sentence, a URL that cannot be the URL of an output."""
     with pytest.raises(ConfigurationRefused, match="--output"):
-        open_output(url)
+        OutputConnection(url).output()
 
 
 def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:

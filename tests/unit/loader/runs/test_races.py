@@ -7,7 +7,7 @@ import pytest
 
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.outcome import Report, TopicOutcome
-from skidway.loader.runs.topic_run import RACES_MAX
+from skidway.loader.runs.topic_loads import RACES_MAX
 from support.memory_loading import MemoryLoading
 from support.promises import promise
 

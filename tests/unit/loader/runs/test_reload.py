@@ -26,7 +26,7 @@ from skidway.audit.topic.seal_columns import SealedTopic
 from skidway.loader.complete_hours.collector import Answer
 from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.reload import Wish
-from skidway.loader.runs.topic_run import RACES_MAX
+from skidway.loader.runs.topic_loads import RACES_MAX
 from skidway.loader.slices.join import run_all
 from skidway.loader.state import folding, layout
 from skidway.loader.state.closures import GRACE_MS, SETTLED_MS
@@ -56,7 +56,7 @@ def wish(first: int = 0, count: int = 1, **more: bool) -> Wish:
     """Returns a request to reload `count` hours. `first` is the index of the first of these hours;
     the hour of the topic's first lines has the index 0."""
     begin, end = (layout.hour_text(FIRST + at) for at in (first, first + count))
-    return Wish(TOPIC, begin, end, **more)
+    return Wish(TOPIC, layout.Hours(begin, end), **more)
 
 
 @pytest.fixture
@@ -402,7 +402,7 @@ def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -
     log.end = 40
     loading.append(*(Record(AGENT, 1, at * LENGTH, LENGTH) for at in range(41, 61)))
     before = loading.store.snapshot
-    with patch("skidway.loader.runs.topic_reload.compared", lambda *given: given[-1]):
+    with patch("skidway.loader.runs.reload_attempt.compared", lambda *given: given[-1]):
         done = loading.reload(wish(0, 2))
     assert [str(each) for each in done.problems] == [
         f"{TOPIC}: nothing is changed: in these hours the log has 60 records, but they are not the "
@@ -491,7 +491,7 @@ def test_messages_of_a_load_that_ended_early_are_published_first(
     """If a load was interrupted after its commit and before its counts were published to the audit,
     the reload publishes these counts before its own."""
     with monkeypatch.context() as patched:
-        patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
+        patched.setattr("skidway.loader.runs.topic_loads.publish", lambda *_: None)
         unannounced(loading)
     assert [each.number for each in loading.deltas()] == [1, 2, 3]
     loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
@@ -529,7 +529,7 @@ def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
 def test_many_offsets_are_read_in_portions(loading: MemoryLoading, offsets: int) -> None:
     """One load reloads all hours. Its tasks run in portions, and each portion reads at most
     `max.offsets.per.load` offsets."""
-    with patch("skidway.loader.runs.topic_reload.run_all", wraps=run_all) as portions:
+    with patch("skidway.loader.runs.reload_attempt.run_all", wraps=run_all) as portions:
         done = loading.reload(wish(0, 2), max_offsets_per_load=offsets)
     assert (done.problems, done.loads) == ([], [4])
     assert (lines(loading), faults(loading)) == (all_lines(60), [])

@@ -48,15 +48,15 @@ class Resident:
         self.health: list[bool] = []
         settings = LoaderSettings(
             bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"],
-            output="/out", metrics_textfile=textfile,
+            output_url="/out", metrics_textfile=textfile,
         )  # fmt: skip
         left = iter(runs)
 
-        def load(_settings: LoaderSettings, _spark: Any, _feed: Any) -> Report:
+        def run(_settings: LoaderSettings, _spark: Any, _feed: Any) -> Report:
             self.health.append(self.loader.health().ok)
             return next(left)()
 
-        self.loader = ResidentLoader(settings, EVERY_S, self.clock, self.shutdown, load)
+        self.loader = ResidentLoader(settings, EVERY_S, self.clock, self.shutdown, run)
 
 
 @pytest.fixture

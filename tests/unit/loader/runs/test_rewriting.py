@@ -14,6 +14,7 @@ from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.compaction import RACES_MAX
 from skidway.loader.runs.reload import Wish
 from skidway.loader.state import layout
+from skidway.loader.state.layout import Hours
 from skidway.loader.state.manifest import ROWS
 from skidway.schemas.wire import prefix
 from support.loading import CHOICE, GROWN, SCHEMA, SCHEMA_ID, TOPIC, Record, once
@@ -100,7 +101,7 @@ def test_records_without_fields_are_rows_in_every_version() -> None:
     outcome = loading.run()
     assert (outcome.rows, outcome.rejects, outcome.problems) == (2, 0, [])
     assert [row["x"] for row in loading.rows()] == [None, None, None, None, 5, 7]
-    loading.reload(Wish(TOPIC, "2023-11-14T22", "2023-11-14T23"))
+    loading.reload(Wish(TOPIC, Hours("2023-11-14T22", "2023-11-14T23")))
     assert [row["x"] for row in loading.rows()] == [7, 7, 7, 7, 5, 7]
 
 
@@ -162,7 +163,7 @@ def test_messages_of_a_load_that_ended_early_are_published_after_a_compaction(
     counts."""
     loading.write(10)
     with monkeypatch.context() as patched:
-        patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
+        patched.setattr("skidway.loader.runs.topic_loads.publish", lambda *_: None)
         loading.run()
     counted = sum(count.count for delta in loading.deltas() for count in delta.counts)
     assert counted == 60

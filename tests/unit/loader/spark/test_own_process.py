@@ -15,7 +15,7 @@ from skidway.loader.spark import task
 from skidway.loader.spark.failures import TaskFailed, failure
 from skidway.loader.spark.own_process import FIRST_ATTEMPT, Interrupted, OwnProcess
 from skidway.loader.spark.runner import UNUSED_RUNS_MAX, SparkRunner
-from skidway.loader.store import DEFAULT_MODES
+from skidway.loader.store import StoreConnection
 from support.loading import job
 from support.promises import promise
 
@@ -25,7 +25,7 @@ def told(_done: int, _total: int) -> None: ...
 
 def settings(above: int) -> LoaderSettings:
     return LoaderSettings(
-        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["t"], output="/out",
+        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["t"], output_url="/out",
         spark_above_offsets=above,
     )  # fmt: skip
 
@@ -149,10 +149,10 @@ def test_connections_are_not_used_again_after_a_failure(monkeypatch: pytest.Monk
     output and to the registry between loads. After a task has failed, the next task opens new
     connections."""
     opened: list[str] = []
-    monkeypatch.setattr(task, "open_store", lambda url, modes: opened.append(url))
+    monkeypatch.setattr(StoreConnection, "store", lambda self: opened.append(self.url))
 
     def uses(_attempt: int) -> None:
-        task._store("memory:", DEFAULT_MODES)
+        task._store(StoreConnection("memory:"))
 
     def fails(attempt: int) -> None:
         uses(attempt)

@@ -23,7 +23,7 @@ from skidway.loader.spark.properties import (
 
 def settings(**more: object) -> LoaderSettings:
     given = {"bootstrap_servers": "x:1", "schema_registry_url": "http://x", "topics": ["t"]}
-    return LoaderSettings(**{"output": "/out", **given, **more})  # type: ignore[arg-type]
+    return LoaderSettings(**{"output_url": "/out", **given, **more})  # type: ignore[arg-type]
 
 
 def test_the_lines_of_the_log_file_have_a_fixed_form() -> None:
@@ -68,7 +68,7 @@ def test_a_cluster_gets_its_secret_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("s3cret\n")
     own = {"spark.ssl.keyPassword": "p", "spark.hadoop.fs.s3a.access.key": "k"}
     told = settings(
-        output="hdfs://h:1/x",
+        output_url="hdfs://h:1/x",
         spark_master="spark://h:7077",
         spark_authenticate_secret_file=tmp_path / "secret",
         spark_conf=own,

@@ -23,7 +23,7 @@ from skidway.loader.spark.runner import Interrupted, SparkRunner
 
 def settings(**more: object) -> LoaderSettings:
     given = {"bootstrap_servers": "x:1", "schema_registry_url": "http://x", "topics": ["t"]}
-    return LoaderSettings(**given, output="/out", spark_above_offsets=0, **more)  # type: ignore[arg-type]
+    return LoaderSettings(**given, output_url="/out", spark_above_offsets=0, **more)  # type: ignore[arg-type]
 
 
 def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:

@@ -314,10 +314,12 @@ def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
     if left:
         store.put(path, left)
     before = store.snapshot
-    for given_up in (None, lambda other: other != path):
+    hour = layout.hour_of(path)
+    for others in (layout.NO_HOURS, layout.Hours("", hour), layout.Hours(f"{hour}~", "~")):
         with pytest.raises(StateRefused, match="committed"):
-            operations.run(commit.begin(TOPIC, *([given_up] if given_up else [])), store)
-    assert operations.run(commit.begin(TOPIC, lambda other: other == path), store) == newest
+            operations.run(commit.begin(TOPIC, others), store)
+    own = layout.Hours(hour, f"{hour}~")
+    assert operations.run(commit.begin(TOPIC, own), store) == newest
     assert store.snapshot == before
 
 
@@ -330,7 +332,7 @@ def test_a_staged_file_is_never_given_up() -> None:
     staged(store, newest)
     store.put(newest.files[0].path, b"other rows")
     with pytest.raises(StateRefused, match="found 10"):
-        operations.run(commit.begin(TOPIC, lambda _: True), store)
+        operations.run(commit.begin(TOPIC, layout.Hours("", "~")), store)
 
 
 @promise("5 reload")

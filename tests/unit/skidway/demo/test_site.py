@@ -14,7 +14,7 @@ from skidway.audit.signing.keys import master_keys_in, sender_keys_in
 from skidway.demo.site import DEFAULT_PORTS, Site
 from skidway.host_name import host_name
 from skidway.loader.settings import LoaderSettings
-from skidway.loader.store import open_store
+from skidway.loader.store import StoreConnection
 from skidway.settings import load
 from support.promises import promise
 
@@ -45,7 +45,7 @@ def test_each_program_of_the_demo_signs_as_itself(tmp_path: Path, output: str) -
         "agent": f"agent/dc1/{host_name(None)}",
         "count-dc1": "counter/broker/dc1",
         "count-offline": "counter/mirror/offline",
-        "loader": f"loader/offline/{open_store(site.output).url}",
+        "loader": f"loader/offline/{StoreConnection(site.output).store().url}",
     }
     before = site.masters.read_text()
     site.make_keys()

@@ -10,7 +10,7 @@ import pytest
 
 from skidway.cli import main
 from skidway.loader.runs.run_progress import LOAD, Figures
-from skidway.loader.runs.running import (
+from skidway.loader.runs.run_states import (
     COLUMNS,
     KILLED,
     RUNNING,
@@ -18,7 +18,7 @@ from skidway.loader.runs.running import (
     SILENT_MS,
     TABLE,
     Row,
-    runs,
+    run_states,
     table_row,
 )  # fmt: skip
 from skidway.loader.state import layout
@@ -47,7 +47,7 @@ class World:
         self.store.put(layout.run_note(note.id), note.to_json())
 
     def row(self) -> Row:
-        (row,) = runs(self.store, self.clock, self._never)
+        (row,) = run_states(self.store, self.clock, self._never)
         return row
 
     def _never(self, _seconds: float) -> None:
@@ -119,7 +119,7 @@ def test_two_looks_need_no_clock(counts: int, state: str) -> None:
             waits.append(seconds)
             world.put(replace(world.note, count=world.note.count + counts))
 
-        (row,) = runs(world.store, world.clock, pause, 30.0)
+        (row,) = run_states(world.store, world.clock, pause, 30.0)
         assert (row["state"], waits) == (state, [30.0])
         assert state == RUNNING or "has said nothing for 30 s;" in row["sentence"]
 

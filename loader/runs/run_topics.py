@@ -22,10 +22,10 @@ from skidway.loader.state.manifest import Gap
 
 
 @dataclass(frozen=True, slots=True)
-class RunSession:
-    """What the brokers answered at the start of a run. settings: the settings of the run, with the
-    cluster's name. missing: topics that the settings list, but that do not exist. troubles: for
-    each topic that cannot be loaded now, the reason."""
+class RunTopics:
+    """The topics of a run, as the brokers answered at its start. settings: the settings of the run,
+    with the cluster's name. missing: topics that the settings list, but that do not exist.
+    troubles: for each topic that cannot be loaded now, the reason."""
 
     settings: LoaderSettings
     cluster_id: str
@@ -35,7 +35,7 @@ class RunSession:
     audit_topics: list[str]
 
 
-def look(settings: LoaderSettings, client: Client) -> RunSession:
+def look(settings: LoaderSettings, client: Client) -> RunTopics:
     """Asks the brokers for the topics that the settings choose, and for their high watermarks.
     Returns the answers. Raises Unreachable, ConfigurationRefused."""
     name = cluster_name_of(client.broker_configs(), settings.cluster_name)
@@ -49,7 +49,7 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
     found, troubles = _look_at_all(settings, client, cluster, chosen, asked)
     audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)
-    return RunSession(settings, cluster.cluster_id or "", found, missing, troubles, audits)
+    return RunTopics(settings, cluster.cluster_id or "", found, missing, troubles, audits)
 
 
 def _look_at_all(

@@ -11,7 +11,7 @@ from skidway.kafka.client import EARLIEST
 from skidway.kafka.client.cluster import Broker, Cluster, ListedOffset, Partition, TopicMetadata
 from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
-from skidway.loader.runs.session import look
+from skidway.loader.runs.run_topics import look
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.state.manifest import Gap
 from support.promises import promise
@@ -85,7 +85,7 @@ def topic(name: str, empty: bool) -> TopicMetadata:
 def settings() -> LoaderSettings:
     return LoaderSettings(
         bootstrap_servers="x:1", schema_registry_url="http://x", topics=["bad", "good", "logs"],
-        output="/out",
+        output_url="/out",
     )  # fmt: skip
 
 

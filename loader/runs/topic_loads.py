@@ -27,12 +27,12 @@ from skidway.loader.runs.attempt import LostRace
 from skidway.loader.runs.conversion import conversion
 from skidway.loader.runs.group_offsets import GroupOffsets
 from skidway.loader.runs.hour_marking import HourMarking
+from skidway.loader.runs.load_attempt import LoadAttempt
 from skidway.loader.runs.newest_schema import foreign
 from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
+from skidway.loader.runs.rewrite_attempt import RewriteAttempt
 from skidway.loader.runs.run_progress import MARK, REWRITE, RunProgress
-from skidway.loader.runs.topic_load import TopicLoad
-from skidway.loader.runs.topic_rewrite import TopicRewrite
 from skidway.loader.spark.runner import Progress
 from skidway.loader.state import commit, operations
 from skidway.loader.state.manifest import Manifest
@@ -64,7 +64,7 @@ class _After(Enum):
     END = auto()
 
 
-class TopicRun:
+class TopicLoads:
     """Loads one topic in this run. The object has the state of the topic in the run. `load run`
     calls `begin`, `load` and `mark` in this order, once each. `load reload` calls only `publish`,
     `convert`, `committed` and `forget_conversion`.
@@ -120,7 +120,7 @@ class TopicRun:
             return
         progress = self._progress.groups(self._topic.name, MARK)
         marking = HourMarking(self._parts, collector, self.newest, progress, self._pause)
-        done = marking.run()
+        done = marking.mark()
         self.newest = done.newest
         self.outcome.loads += done.loads
         self._progress.committed(0, len(done.loads))
@@ -133,7 +133,7 @@ class TopicRun:
 
     def _attempt(self) -> _After:
         self.publish()
-        attempt = TopicLoad(self._parts, self._topic, self.newest)
+        attempt = LoadAttempt(self._parts, self._topic, self.newest)
         whole = attempt.plan()
         refused = [SkidwayError(each.refused) for each in whole if each.refused]
         self.outcome.problems = [*self._kept, *refused]
@@ -147,7 +147,7 @@ class TopicRun:
         try:
             if self.convert(attempt.schema()):
                 return _After.ON
-            manifest, results = attempt.run(planned, self._shown(whole, planned))
+            manifest, results = attempt.make(planned, self._shown(whole, planned))
         except LostRace as lost:
             _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
             self.forget_conversion()  # the other loader may have added files of another schema
@@ -178,9 +178,9 @@ class TopicRun:
         if found.rewrite is not None:
             parts = self._parts
             host = parts.settings.host
-            attempt = TopicRewrite(parts.store, parts.spark, parts.clock, host, self.newest)
+            attempt = RewriteAttempt(parts.store, parts.spark, parts.clock, host, self.newest)
             progress = self._progress.groups(self._topic.name, REWRITE)
-            manifest, kept = attempt.run(found.rewrite, progress)
+            manifest, kept = attempt.make(found.rewrite, progress)
         self._tried.add(schema.id)
         self._kept = [*found.problems, *kept]
         self.outcome.problems += self._kept

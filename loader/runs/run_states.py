@@ -1,5 +1,5 @@
-"""Lists the runs that work on an output now, and the runs that were killed. Each run keeps a note
-in the output (state/run_notes.py), and this module reads the notes.
+"""Lists the runs that work on an output now, and the runs that were killed, with their states. Each
+run keeps a note in the output (state/run_notes.py), and this module reads the notes.
 
 A run that is killed cannot write into its note that it has ended. If the note's run is on this
 machine, the kernel reports whether the run's process still runs. If the run is on another machine,
@@ -54,7 +54,7 @@ class Look:
     counts: Mapping[str, int]
 
 
-def runs(
+def run_states(
     store: Store, clock: Clock, pause: Callable[[float], object], look_s: float | None = None
 ) -> list[Row]:
     """Returns one row per run, in the order in which the runs began. look_s: after how many seconds

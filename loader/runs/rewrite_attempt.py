@@ -43,7 +43,7 @@ class Rewrite:
     reopened: Collection[str] = ()
 
 
-class TopicRewrite:
+class RewriteAttempt:
     """One attempt to rewrite files of one topic."""
 
     def __init__(
@@ -52,7 +52,7 @@ class TopicRewrite:
         self._store, self._spark, self._clock, self._newest = store, spark, clock, newest
         self._attempt = Attempt(store, clock, host, newest.topic, newest)
 
-    def run(
+    def make(
         self, rewrite: Rewrite, progress: Progress
     ) -> tuple[Manifest | None, list[SkidwayError]]:
         """Rewrites the files and commits the load. Returns the manifest, or None if nothing
@@ -61,9 +61,9 @@ class TopicRewrite:
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
         """
-        return self._attempt.run(lambda: self._run(rewrite, progress))
+        return self._attempt.make(lambda: self._make(rewrite, progress))
 
-    def _run(
+    def _make(
         self, rewrite: Rewrite, progress: Progress
     ) -> tuple[Manifest | None, list[SkidwayError]]:
         time_taken = WorkingTime(self._clock, self._spark)
@@ -82,7 +82,7 @@ class TopicRewrite:
         reader = None if rewrite.reader is None else rewrite.reader.schema
         job = RewriteJob(self._attempt.load, rewrite.compression, reader, rewrite.texts)
         work = [
-            partial(rewrite_group, self._store.url, self._store.modes, job, group, number)
+            partial(rewrite_group, self._store.connection, job, group, number)
             for number, group in enumerate(rewrite.groups)
         ]
         rows = sum(each.file.rows for group in rewrite.groups for each in group.files)

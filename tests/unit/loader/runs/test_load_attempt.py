@@ -26,9 +26,9 @@ from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.planning.plan import Bounds, Planned, Slice
 from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.runs.attempt import Attempt, LostRace
+from skidway.loader.runs.load_attempt import LoadAttempt
 from skidway.loader.runs.outcome import TopicOutcome, note
 from skidway.loader.runs.parts import Parts
-from skidway.loader.runs.topic_load import TopicLoad
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.slices.job import SliceResult, Stop
 from skidway.loader.slices.join import PartitionResult
@@ -80,13 +80,13 @@ def attempt(
     registry: Any = None,
     topic: SourceTopic = NO_PARTITIONS,
     newest: Manifest | None = None,
-) -> TopicLoad:
+) -> LoadAttempt:
     settings = LoaderSettings(
-        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"], output="/out"
+        bootstrap_servers="x:1", schema_registry_url="http://x", topics=["logs"], output_url="/out"
     )
     nothing: Any = None
     parts = Parts(settings, nothing, registry, store, nothing, ManualClock(), Feed(), "c", [])
-    return TopicLoad(parts, topic, newest)
+    return LoadAttempt(parts, topic, newest)
 
 
 def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
@@ -95,7 +95,7 @@ def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
     load = Attempt(Swept(winner=OTHER), ManualClock(), "web1", "logs", None)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     with pytest.raises(LostRace):
-        load.run(lambda: (mine, None))
+        load.make(lambda: (mine, None))
 
 
 @pytest.mark.parametrize("winner", ["", "c" * 32], ids=["not there", "there"])
@@ -107,7 +107,7 @@ def test_a_commit_that_fails_otherwise_says_why_and_deletes_nothing(winner: str)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     store.put(f"{layout.staging('logs', 1, mine.uuid)}/rows", b"rows")
     with pytest.raises(StoreFailed, match="cannot sync"):
-        Attempt(store, ManualClock(), "web1", "logs", None).run(lambda: (mine, None))
+        Attempt(store, ManualClock(), "web1", "logs", None).make(lambda: (mine, None))
     assert list(store.files(layout.stagings("logs")))
 
 
@@ -131,7 +131,7 @@ def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
     directory."""
     store = MemoryStore()
     with pytest.raises(SkidwayError, match=words) as raised:
-        attempt(store, Registry(answer)).run([], lambda _done, _total: None)
+        attempt(store, Registry(answer)).make([], lambda _done, _total: None)
     assert not isinstance(raised.value, LostRace)
     assert not list(store.files(layout.stagings("logs")))
 
@@ -144,7 +144,7 @@ def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
     won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
     store.put(won.path, won.to_json())
     with pytest.raises(LostRace):
-        attempt(store, Registry(SkidwayError("gone"))).run([], lambda _done, _total: None)
+        attempt(store, Registry(SkidwayError("gone"))).make([], lambda _done, _total: None)
 
 
 class Broken(MemoryLoading):

@@ -37,10 +37,10 @@ from skidway.loader.reloading.rejects import rejects_in
 from skidway.loader.rewriting.dropped import lost
 from skidway.loader.rewriting.proof import check_same, content, rows_by_hour
 from skidway.loader.runs.attempt import Attempt
+from skidway.loader.runs.load_attempt import job_of
 from skidway.loader.runs.newest_schema import schema_text
 from skidway.loader.runs.parts import Parts
 from skidway.loader.runs.replacing import Exchange, replacing
-from skidway.loader.runs.topic_load import job_of
 from skidway.loader.runs.working_time import WorkingTime
 from skidway.loader.slices.job import Job
 from skidway.loader.slices.join import PartitionResult, run_all
@@ -65,7 +65,7 @@ class Read:
     rejects: Counter[BucketKey]
 
 
-class TopicReload:
+class ReloadAttempt:
     """One attempt to reload some hours. files: all files of rows and rejects of the topic, by path.
     chosen: those of the hours.
     """
@@ -95,7 +95,7 @@ class TopicReload:
         ends = found.lineage.ends
         return found, [self._range(found, each, end) for each, end in sorted(ends.items())]
 
-    def run(
+    def make(
         self, schema: Registered, progress: Progress, *, may_reject: bool, may_drop: bool
     ) -> tuple[Manifest, list[str]]:
         """Reads the records again and commits the load. Returns the manifest, and sentences for the
@@ -106,7 +106,7 @@ class TopicReload:
         OtherRecords if the records are not those that were committed, and the errors that tasks
         raise.
         """
-        return self._attempt.run(lambda: self._run(schema, progress, may_reject, may_drop))
+        return self._attempt.make(lambda: self._make(schema, progress, may_reject, may_drop))
 
     def _range(self, found: Beginning, partition: int, end: int) -> Planned:
         topic, client = self._topic, self._parts.client
@@ -126,7 +126,7 @@ class TopicReload:
                 raise _refused(refused)
         return planned
 
-    def _run(
+    def _make(
         self, schema: Registered, progress: Progress, may_reject: bool, may_drop: bool
     ) -> tuple[Manifest, list[str]]:
         time_taken = WorkingTime(self._parts.clock, self._parts.spark)

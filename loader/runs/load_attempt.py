@@ -2,7 +2,7 @@
 and commits the manifest.
 
 This part of a load runs in the loader's own process, which is Spark's driver if the load needs
-Spark. Each load of a topic has a number, and each attempt at a load has a `TopicLoad` of its own.
+Spark. Each load of a topic has a number, and each attempt at a load has a `LoadAttempt` of its own.
 If another loader commits the attempt's load number first, the attempt is discarded, and the next
 attempt begins after the other loader's manifest.
 """
@@ -33,7 +33,7 @@ from skidway.loader.state.waiting import WaitingNotes
 from skidway.schemas.client import Registered
 
 
-class TopicLoad:
+class LoadAttempt:
     """One attempt at one load of one topic."""
 
     def __init__(self, parts: Parts, topic: SourceTopic, newest: Manifest | None) -> None:
@@ -62,7 +62,7 @@ class TopicLoad:
             self._schema = newest_schema(self._parts.registry, self._topic)
         return self._schema
 
-    def run(
+    def make(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
         """Runs the slices of the planned ranges and commits the load. Returns the manifest, and the
@@ -72,9 +72,9 @@ class TopicLoad:
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
         """
-        return self._attempt.run(lambda: self._run(planned, progress))
+        return self._attempt.make(lambda: self._make(planned, progress))
 
-    def _run(
+    def _make(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
         """Runs the slices and makes the manifest. Returns the manifest, and the result of each
@@ -116,8 +116,7 @@ def job_of(
         source=topic.source,
         load=load.number,
         uuid=load.uuid,
-        output=parts.store.url,
-        modes=parts.store.modes,
+        store=parts.store.connection,
         kafka=settings.kafka,
         registry=settings.registry,
         reader=schema.schema,
