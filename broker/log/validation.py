@@ -34,7 +34,7 @@ from skidway.kafka.batch import (
     stamp_max_timestamp,
     unpack_header,
 )
-from skidway.kafka.codecs import BY_NUMBER, ZSTD
+from skidway.kafka.codecs import BY_NUMBER
 from skidway.kafka.errors import ProtocolError
 
 NO_TIMESTAMP: Final = -1
@@ -76,10 +76,7 @@ class TimestampRefused(BatchRefused):
 
 
 def validate(
-    batch: memoryview,
-    config: LogConfig,
-    now_ms: int,
-    produce_version: int = ZSTD.since_produce,
+    batch: memoryview, config: LogConfig, now_ms: int, produce_version: int
 ) -> BatchHeader:
     """Returns the header of a batch that may be appended to a log with these settings. Writes the
     largest event time into the batch if its header lacks it. Raises BatchRefused."""

@@ -50,7 +50,7 @@ def register(verbs: Any) -> None:
         metavar="NAME=SUBJECT:VERSION",
         help="what FILE references",
     )
-    words = "propose a schema for a log of JSON lines, CSV or logfmt, with the share of each field"
+    words = "propose a schema for the lines of a log, with the share of each field"
     infer_verb = verbs.add_parser("infer", help=words, description=words)
     infer_verb.add_argument("file", metavar="FILE", help="the log; - is standard input")
     infer_verb.add_argument("--name", default="Line", metavar="N", help="name of the record (Line)")

@@ -89,12 +89,13 @@ def detect(sample: Sequence[str]) -> LineFormat:
     share, the first. Raises `FormatUnknown`.
     """
     lines = [line for line in sample if line.strip()]
-    for each in sorted(known().values(), key=lambda x: x.share_least):
+    formats = known()
+    for each in sorted(formats.values(), key=lambda x: x.share_least):
         if lines and each.share(lines) >= each.share_least:
             return each
     raise FormatUnknown(
-        "Most lines are neither JSON objects nor logfmt pairs nor rows of CSV: name the format, or "
-        "describe the lines to the agent with a regular expression."
+        f"Most lines are in none of the formats {', '.join(formats)}: name the format, or describe "
+        "the lines to the agent with a regular expression."
     )
 
 

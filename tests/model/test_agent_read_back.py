@@ -26,13 +26,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from skidway.agent.batches import parsers, program_versions
+from skidway.agent.batches import program_versions
 from skidway.agent.delivery import inquiry
 from skidway.agent.delivery.outbound import Departure, Refusal
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress
 from skidway.agent.delivery.read_back import Bools, Int64s, Marks, Part, Rows, split
 from skidway.agent.delivery.refused import Refused, Sought
+from skidway.agent.parsers.regex import Regex
 from skidway.agent.parsing.regex import RegexParser
 from skidway.agent.recipe import Recipe
 from skidway.agent.state.changes import Changes
@@ -309,8 +310,8 @@ def run(
     schedule = Upgrades(seed, partitioning, faults)
     monkeypatch.setattr(program_versions, "program_version", lambda: f"v{schedule.version}")
     if "behaviour" in faults:
-        build = lambda recipe, codec: other_program(recipe, codec, schedule.version)  # noqa: E731
-        monkeypatch.setitem(parsers._BUILDERS, "regex", build)
+        build = lambda _, recipe, schema: other_program(recipe, schema, schedule.version)  # noqa: E731
+        monkeypatch.setattr(Regex, "parser", build)
     run_traced(schedule, seed)
     return schedule
 

@@ -99,7 +99,7 @@ def put(log: PartitionLog, data: bytearray, now_ms: int = NOW_MS, epoch: int = 0
     """Validates one batch and appends it to the log, but does not write it to the segment file.
     Returns the batch's base offset."""
     view = memoryview(data)
-    header = validate(view, LogConfig(max_message_bytes=1 << 30), now_ms)
+    header = validate(view, LogConfig(max_message_bytes=1 << 30), now_ms, 9)
     return log.append(view, header, epoch, now_ms).base_offset
 
 

@@ -99,7 +99,7 @@ def window(limit: int) -> Callable[[int], None]:
     config = LogConfig(timestamp_before_max_ms=limit, timestamp_after_max_ms=limit)
 
     def within(timestamp: int) -> None:
-        validate(memoryview(batch(b"a", timestamps=[timestamp])), config, 1_000_000)
+        validate(memoryview(batch(b"a", timestamps=[timestamp])), config, 1_000_000, 9)
 
     return within
 
