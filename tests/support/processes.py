@@ -222,7 +222,8 @@ class Program:
         if self.running and number == signal.SIGSTOP:
             suspend(self.pid)
         elif self.running:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # the fork server has seen its end first
+                os.kill(self.pid, number)
 
     def stop(self, within_s: float = WITHIN_S) -> int:
         """Sends SIGTERM, waits, and returns the exit status. If the program does not stop, kills
