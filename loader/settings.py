@@ -184,6 +184,7 @@ class LoaderSettings(RegistryClientSettings, KafkaSettings):
         """Raises ConfigurationRefused if the value of a setting is invalid."""
         _ = self.kafka
         self.registry.check()
+        self.output.check()
         directory = self.output.directory
         if self.metrics_listener is not None:
             host_and_port(self.metrics_listener, key="metrics.listener")

@@ -325,6 +325,8 @@ def check_connect(connect: str) -> tuple[str, str]:
     """Returns the addresses and the chroot ("" or "/...") of a connect string. Raises
     ConfigurationRefused."""
     addresses, slash, chroot = connect.partition("/")
+    if not connect.isprintable():
+        raise ConfigurationRefused(f"zookeeper.connect: {connect!r} has characters without a sign")
     for address in addresses.split(","):
         found = _ADDRESS.fullmatch(address.strip())
         if found is None or not 0 < int(found[1]) < 65536:

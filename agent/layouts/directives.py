@@ -14,6 +14,8 @@ from typing import Final
 from skidway.agent.layouts.layout import TEXT, WORD
 
 DIGITS: Final = r"\d+"
+METHOD: Final = r"[^\s.]*?"
+"""In `%C.%M`, the last dot stands before the method."""
 
 DIRECTIVES: Final[dict[str, tuple[str, str, str]]] = {
     name: (group, pattern, kind)
@@ -22,7 +24,7 @@ DIRECTIVES: Final[dict[str, tuple[str, str, str]]] = {
         ("p le level", "level", r"\w+?", "string"),
         ("c lo logger", "logger", WORD, "string"),
         ("C class", "class", WORD, "string"),
-        ("M method", "method", WORD, "string"),
+        ("M method", "method", METHOD, "string"),
         ("F file", "file", TEXT, "string"),
         ("L line", "line", r"\d+", "int"),
         ("l location", "location", TEXT, "string"),

@@ -33,12 +33,13 @@ class Csv(ParserKind):
         if not parser.columns:
             raise ConfigurationRefused("parser.columns is missing: a csv parser needs the names")
         character = parser.delimiter_character
-        if len(character) != 1 or not character.isascii() or character.isalnum():
+        is_sign = character.isascii() and (character.isprintable() or character == "\t")
+        if len(character) != 1 or not is_sign or character.isalnum():
             raise ConfigurationRefused(
                 f"parser.delimiter: {parser.delimiter!r} is not one character such as , or ; or |, "
                 "nor tab"
             )
-        if character in '"\r\n\0':
+        if character == '"':
             raise ConfigurationRefused(f"parser.delimiter cannot be {character!r}")
 
     def fields(self, parser: ParserSettings, times: Sequence[str]) -> Fields:

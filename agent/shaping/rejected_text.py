@@ -10,7 +10,8 @@ the line:
   where in the text the field is. The text is also withheld if the pattern of a rule `mask` has an
   anchor (such as `^` or `$`), because the anchor has another meaning in the whole text than in a
   field.
-* Codes for terminals are taken out before the masks are applied.
+* Codes for terminals are taken out before the masks are applied. The text is withheld if it has
+  other codes than those of a few short numbers, such as colours, because they may have any text.
 * The text is withheld if the masks may overlook something that they would see in a field: if they
   find more in the text without its escapes, if the text has NUL characters (as in UTF-16 that was
   read as UTF-8), or if the line is not in the encoding of its source. The text is also withheld if
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import product
 from typing import Final
 
 import pyarrow as pa
@@ -36,7 +38,7 @@ from skidway.agent.shaping import rules as r
 from skidway.agent.shaping.growth import is_too_long
 from skidway.agent.shaping.masks import mask_kinds, mask_matching
 from skidway.agent.shaping.rules import Rule
-from skidway.agent.shaping.unescaped import Escaping, ways
+from skidway.agent.shaping.unescaped import Escaping
 from skidway.agent.values.terminals import plain_text
 
 WITHHELD: Final = b"[withheld]"
@@ -57,6 +59,11 @@ before such a character."""
 _ANCHOR = re.compile(r"(?<!\\)(?:\\\\)*(?:\\[AzbB]|\$|(?<!\[)\^)")
 
 
+ESCAPED_MAX: Final = 3
+"""Escapes are taken out of a text at most so many times, one after the other."""
+
+_SHORT_CODES = re.compile("\x1b\\[(?:[0-9]{1,3}(?:[;:][0-9]{1,3})*)?[A-Za-z]")
+
 _CODES = r"[\x00-\x08\x0b-\x1f\x7f-\x{9f}]"
 """Matches every text that has codes for terminals."""
 
@@ -71,7 +78,7 @@ class RejectedText:
         self, rules: Sequence[Rule], encoding: str, escapings: Collection[Escaping]
     ) -> None:
         self._encoding = encoding
-        self._ways = ways(escapings)
+        self._steps = {each.step for each in escapings}
         self._may_hide = "|".join((_CODES, *(each.sign for each in escapings)))
         self._kinds = {kind for rule in rules if isinstance(rule, r.Mask) for kind in rule.kinds}
         self._patterns = [rule.pattern for rule in rules if isinstance(rule, r.MaskMatching)]
@@ -91,10 +98,11 @@ class RejectedText:
             if self._may_cut(line):
                 return WITHHELD
             line = line[: max(len(line) - HEAD_BYTES_LEFT_OUT, 0)]
-        text = plain_text(line.decode(self._encoding, "replace"))
+        raw = line.decode(self._encoding, "replace")
+        text = plain_text(raw)
         try:
             masked = self._masked(text)
-            if "\0" in text or self._hides(text, masked):
+            if "\0" in text or _has_long_codes(raw) or self._hides(text):
                 return WITHHELD
         except _Grown:
             return WITHHELD
@@ -126,7 +134,7 @@ class RejectedText:
             return WITHHELD_DETAIL
         try:
             masked = self._masked(detail)
-            return WITHHELD_DETAIL if self._hides(detail, masked) else masked
+            return WITHHELD_DETAIL if self._hides(detail) else masked
         except _Grown:
             return WITHHELD_DETAIL
 
@@ -148,19 +156,22 @@ class RejectedText:
         end = head[-HEAD_BYTES_LEFT_OUT:].decode(self._encoding, "replace")
         return _OUTSIDE_TOKENS.search(end.replace("\ufffd", "")) is None
 
-    def _hides(self, text: str, masked: str) -> bool:
+    def _hides(self, text: str) -> bool:
         """Whether the escapes of `text`, or codes that they hide, hide a private text from the
-        masks. masked: `text` after the masks were applied."""
-        for way in self._ways:
-            plain, plain_masked = text, masked
-            for step in way:
-                before = plain
-                plain, plain_masked = plain_text(step(plain)), plain_text(step(plain_masked))
-                if plain == before:
-                    break
+        masks. Escapes may be escaped, by the rules of another format."""
+        texts = {text: self._masked(text)}
+        for _ in range(ESCAPED_MAX):
+            further: dict[str, str] = {}
+            for (before, masked), step in product(texts.items(), self._steps):
+                raw = step(before)
+                if raw == before:
+                    continue
+                plain = plain_text(raw)
                 found = self._masked(plain)
-                if found not in (plain, plain_masked):
+                if found not in (plain, plain_text(step(masked))) or _has_long_codes(raw):
                     return True
+                further[plain] = found
+            texts = further
         return False
 
     def _encoded(self, masked: str) -> bytes:
@@ -182,6 +193,13 @@ class RejectedText:
             if is_too_long(masked, safe):
                 raise _Grown
         return text if masked == safe else masked
+
+
+def _has_long_codes(text: str) -> bool:
+    """Whether a text has codes for terminals that may have a private text, such as the address of a
+    link: others than those of a few short numbers, such as colours."""
+    rest = _SHORT_CODES.sub("", text)
+    return plain_text(rest) != rest
 
 
 class _Grown(Exception):

@@ -12,7 +12,7 @@ are.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 _ESCAPE = re.compile(
@@ -47,13 +47,6 @@ class Escaping(NamedTuple):
 
 BACKSLASHES: Final = Escaping(r"\\", without_backslashes)
 DOUBLED_QUOTES: Final = Escaping('""', without_doubled_quotes)
-
-
-def ways(known: Iterable[Escaping]) -> list[tuple[Step, ...]]:
-    """Returns sequences of steps that take the escapes of these formats out of a text. After each
-    step, the masks are applied to the step's result."""
-    steps = dict.fromkeys(each.step for each in known)
-    return [(each, without_backslashes, without_backslashes) for each in steps]
 
 
 def _meaning(found: re.Match[str]) -> str:

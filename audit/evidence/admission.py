@@ -103,7 +103,8 @@ class Admission:
         The values keep both objects in memory, so no other object gets one of the ids. (Verifier
         and decoder mostly return the same objects for equal senders.)"""
         self._keys: dict[str, int | None] = {}
-        """For each identity that is in `_own`: the number of the key with which it signed last."""
+        """For identities that are heard often: the number of the key with which each signed
+        last."""
         self._has_unproven = False
 
     def verify(self, value: bytes, where: Heard | None) -> Verified:
@@ -138,6 +139,7 @@ class Admission:
             return self._counted(found, claim_of(message), *flaw, where)
         if isinstance(message, _SAID_OFTEN):
             self._remember(found, found.identity, message.sender)
+        self._note_key(str(found.identity), found.key)
         return True
 
     def admits_unread(self, found: Verified, where: Heard | None) -> bool:
@@ -155,16 +157,19 @@ class Admission:
             self._has_unproven = True
 
     def _remember(self, found: Verified, identity: Identity, sender: Sender) -> None:
-        """Notes that this sender is the holder of this identity, and which key it uses."""
+        """Notes that this sender is the holder of this identity."""
         if len(self._own) >= KNOWN_MAX:
             self._own.clear()
-            self._keys.clear()
         own = _Own(found, sender, Rights.of(identity, sender), str(identity))
         self._own[id(found), id(sender)] = own
-        self._keys[own.identity] = found.key
-        self._connection.execute(
-            "INSERT OR REPLACE INTO signers VALUES (?, ?)", (own.identity, found.key)
-        )
+
+    def _note_key(self, identity: str, key: int | None) -> None:
+        if identity in self._keys and self._keys[identity] == key:
+            return
+        if len(self._keys) >= KNOWN_MAX:
+            self._keys.clear()
+        self._keys[identity] = key
+        self._connection.execute("INSERT OR REPLACE INTO signers VALUES (?, ?)", (identity, key))
 
     def _flaw_of_agent(self, identity: Identity, message: Message) -> tuple[Reason, str] | None:
         """Returns why the agent in a message may not speak, and a detail; None if it may, or if the

@@ -19,6 +19,7 @@ package only reads. The loader writes through loader/store, which is built on th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import IO, Final, Protocol
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 
 HDFS_SCHEME: Final = "hdfs://"
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class StoreFailed(SkidwayError):
@@ -74,10 +76,17 @@ class Output(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OutputConnection:
-    """How a program reaches an output. url: `hdfs://host:port/folder`, or the path of a
-    directory."""
+    """How a program reaches an output. url: `hdfs://host:port/folder`, or a directory, as a path or
+    as `file:///path`."""
 
     url: str
+
+    @property
+    def directory(self) -> Path | None:
+        """The directory of this machine; None if the URL names something else, or nothing."""
+        if self.url.startswith("file:///"):
+            return Path(self.url.removeprefix("file://"))
+        return None if not self.url or _SCHEME.match(self.url) else Path(self.url)
 
     def output(self) -> Output:
         """Opens the output for reading. Raises ConfigurationRefused if the URL has neither of the
@@ -95,8 +104,8 @@ class OutputConnection:
             raise ConfigurationRefused(
                 "--output: it has to name a directory, or hdfs://HOST:PORT/DIR"
             )
-        if "://" in url:
+        if self.directory is None:
             raise ConfigurationRefused(f"--output {url}: only directories and hdfs:// can be read")
-        if not Path(url).is_dir():
+        if not self.directory.is_dir():
             raise ConfigurationRefused(f"--output {url}: there is no such directory")
-        return LocalOutput(url)
+        return LocalOutput(str(self.directory))

@@ -22,8 +22,7 @@ from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.log.files import DamagedLog, StorageFailed
-from skidway.broker.log.record_times import TimestampOffset
-from skidway.broker.log.timestamps import at_or_after, with_max_timestamp
+from skidway.broker.log.timestamps import TimestampOffset, at_or_after, with_max_timestamp
 from skidway.broker.partitions.replica import Replica
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey

@@ -43,7 +43,6 @@ Layers, each of which imports only layers that come earlier in this list::
     torn_tail        what a crash has left behind the last whole batch
     config           the settings of a topic that apply to its logs
     producer_state   the last five batches of each idempotent producer
-    record_times     the event times of a batch's records
     validation       checks the batches that producers send
     leader_epochs    where each leader epoch began
     offset_lookup    from an offset to whole batches: segment, position, bytes

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from skidway.broker.log import names, scan
 from skidway.broker.log.files import OpenFile
-from skidway.broker.log.record_times import RECORDS_BYTES_MAX
+from skidway.broker.log.timestamps import RECORDS_BYTES_MAX
 from skidway.errors import UsageError
 from skidway.kafka.batch import HEADER_BYTES, BatchHeader, CorruptBatch
 from skidway.kafka.codecs import codec_of

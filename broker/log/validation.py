@@ -5,10 +5,10 @@ offset 0, magic 2, a correct CRC, as many records as offsets, and at most `max.m
 It is no control batch, belongs to no transaction, and does not have the timestamp type
 LogAppendTime. It uses zstd only if the version of the request supports zstd.
 
-The checks do not look at the records in the batch, except for a batch whose header says that its
-largest event time is before that of its first record. Older versions of Sarama do not set the
-largest event time (https://github.com/IBM/sarama/pull/3108). The broker then reads it from the
-records, and writes it into the header, as Kafka does for every batch.
+The checks do not look at the records in the batch. Older versions of Sarama do not set the largest
+event time (https://github.com/IBM/sarama/pull/3108), so that it is before that of the first record.
+Kafka reads it from the records. This broker writes the present time in its place, so that whoever
+looks for event times looks into the batch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Final
 import google_crc32c
 
 from skidway.broker.log.config import LogConfig
-from skidway.broker.log.record_times import record_times
 from skidway.kafka.batch import (
     CODEC_MASK,
     CONTROL,
@@ -35,7 +34,6 @@ from skidway.kafka.batch import (
     unpack_header,
 )
 from skidway.kafka.codecs import BY_NUMBER
-from skidway.kafka.errors import ProtocolError
 
 NO_TIMESTAMP: Final = -1
 _MAGIC_POSITION = 16
@@ -78,11 +76,11 @@ class TimestampRefused(BatchRefused):
 def validate(
     batch: memoryview, config: LogConfig, now_ms: int, produce_version: int
 ) -> BatchHeader:
-    """Returns the header of a batch that may be appended to a log with these settings. Writes the
+    """Returns the header of a batch that may be appended to a log with these settings. Writes a
     largest event time into the batch if its header lacks it. Raises BatchRefused."""
     header = _checked(batch, config.max_message_bytes, produce_version)
     if header.max_timestamp < header.base_timestamp and not config.append_time:
-        header = stamp_max_timestamp(batch, 0, header, _largest_time(batch, header))
+        header = stamp_max_timestamp(batch, 0, header, max(header.base_timestamp, now_ms))
     if config.bounds_timestamps:
         _check_timestamps(header, config, now_ms)
     return header
@@ -145,13 +143,6 @@ def _checked(batch: memoryview, message_bytes_max: int, produce_version: int) ->
     if google_crc32c.value(bytes(batch[CRC_START:])) != crc:
         raise BatchCorrupt(f"the CRC-32C is not the header's {crc:08x}")
     return header
-
-
-def _largest_time(batch: memoryview, header: BatchHeader) -> int:
-    try:
-        return max(each.timestamp for each in record_times(batch[HEADER_BYTES:], header))
-    except (CorruptBatch, ProtocolError) as error:
-        raise BatchCorrupt(f"the largest event time is not known: {error}") from error
 
 
 def _header(batch: memoryview) -> BatchHeader:

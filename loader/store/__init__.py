@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Protocol
 
 from skidway.audit.output import HDFS_SCHEME, Output, OutputConnection
@@ -104,28 +103,25 @@ class StoreConnection(OutputConnection):
 
     modes: Modes = DEFAULT_MODES
 
-    @property
-    def directory(self) -> Path | None:
-        """The directory of this machine, or None if the store is elsewhere."""
-        scheme, separator, _ = self.url.partition("://")
-        is_local = not separator or scheme == "file"
-        return Path(self.url.removeprefix("file://")) if is_local else None
+    def check(self) -> None:
+        """Raises ConfigurationRefused if commits are not safe on stores with such a URL."""
+        if self.directory is None and not self.url.startswith(HDFS_SCHEME):
+            raise ConfigurationRefused(
+                f"output: {self.url or 'nothing'} is refused: a load is committed by taking a name "
+                "exactly once, which is done on a local directory and on hdfs://host:port/folder; "
+                "no other store is supported"
+            )
 
     def store(self) -> Store:
-        """Opens the store for reading and writing. Raises ConfigurationRefused if commits are not
-        safe on stores with this URL scheme, or if the directory is a file."""
+        """Opens the store for reading and writing. Raises ConfigurationRefused if `check` does, or
+        if the directory is a file."""
+        self.check()
         if self.directory is not None:
             from skidway.loader.store.local import LocalStore, refuse_file
 
             store = LocalStore(str(self.directory), self.modes)
             refuse_file(store.url)
             return store
-        if self.url.startswith(HDFS_SCHEME):
-            from skidway.loader.store.hdfs import HdfsStore
+        from skidway.loader.store.hdfs import HdfsStore
 
-            return HdfsStore(self)
-        raise ConfigurationRefused(
-            f"output: {self.url} is refused: a load is committed by taking a name exactly once, "
-            "which is done on a local directory and on hdfs://host:port/folder; no other store is "
-            "supported"
-        )
+        return HdfsStore(self)

@@ -120,6 +120,14 @@ def test_what_a_pattern_writes_is_read_back(
             assert row.time == event.time
 
 
+@pytest.mark.parametrize("named", ["%C.%M", "%c.%M", "%logger{36}.%method"])
+def test_the_last_dot_divides_class_and_method(named: str) -> None:
+    """If a pattern writes a dot between a class, or a logger, and a method, the last dot of the
+    text is this dot."""
+    row = read(f"{named}:%L - %m%n", "com.acme.Order.<init>:7 - Order 1.5 done\n").rows[0].row
+    assert (row.get("class", row.get("logger")), row["method"]) == ("com.acme.Order", "<init>")
+
+
 def test_the_patterns_of_spring_boot() -> None:
     """The agent can read lines of Spring Boot's default patterns, with and without the
     application's name and a trace's ids."""

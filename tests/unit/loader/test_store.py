@@ -67,6 +67,10 @@ def test_a_store_that_stays_remembers_few_directories(
         "hdfs://host:port/logs",
         "hdfs://host:65536/logs",
         "hdfs://[::1/logs",
+        "hdfs:/host:8020/logs",
+        "file:/srv/logs",
+        "file://localhost/srv/logs",
+        "",
     ],
 )
 def test_other_stores_are_refused(url: str) -> None:

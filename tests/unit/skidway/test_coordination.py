@@ -23,7 +23,7 @@ def test_connect_string_is_split(connect: str, expected: tuple[str, str]) -> Non
     "connect",
     [
         "", "host", "host:", ":2181", "h:0", "h:65536", "h:x", "h:1,", "h:1/", "h:1//a", "h:²",
-        "h:٣", "::1:2181", "a b:1", "a:1/dc1,b:1", "a:1/dc1/../x",
+        "h:٣", "::1:2181", "a b:1", "a:1/dc1,b:1", "a:1/dc1/../x", "a:1/x\0",
     ],
 )  # fmt: skip
 def test_bad_connect_string_is_refused(connect: str) -> None:

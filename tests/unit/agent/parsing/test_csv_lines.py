@@ -179,6 +179,7 @@ def test_a_value_may_have_line_ends_if_lines_are_joined() -> None:
         ({"delimiter": ""}, "is not one character"),
         ({"delimiter": "x"}, "is not one character"),
         ({"delimiter": "é"}, "is not one character"),
+        ({"delimiter": "\x1b"}, "is not one character"),
         ({"delimiter": '"'}, "parser.delimiter cannot be"),
         ({"types": {"d": "int"}}, "'d' is no group of parser.pattern, and none of parser.columns"),
         ({"pattern": "x"}, "parser.pattern does not belong"),

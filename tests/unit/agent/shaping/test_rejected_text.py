@@ -94,6 +94,8 @@ CARD = "4111111111111111"
         r'{"msg":"pin \"1234\""}',
         '1,"pin ""1234"""',
         rf'"{{""msg"":""card:\n{CARD}""}}"',
+        r'{"log":"1,\"{\"\"password\"\":\"\"hunter2secret\"\"}\",3\n"}',
+        rf"\u001b]8;;https://a/?c={CARD}\u001b\\ link",
     ],
 )
 def test_escapes_hide_nothing_from_the_masks(line: str) -> None:
@@ -102,6 +104,24 @@ def test_escapes_hide_nothing_from_the_masks(line: str) -> None:
     made = text('mask a for cards, emails, keys, tokens\nmask a matching "pin \\"[0-9]+\\""')
     assert made.line(line.encode()) == WITHHELD
     assert made.detail(line) == WITHHELD_DETAIL
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("\x1b]8;;https://ann:hunter2secret@h/\x1b\\ link", "[withheld]"),
+        ("\x1b]0;ann@example.com\x07 title", "[withheld]"),
+        (f"\x1b[{CARD}m x", "[withheld]"),
+        (f"{CARD[:8]}\x1b[1m{CARD[8:]}", "[card]"),
+        (f"\x1b[31m{CARD}\x1b[0m", "[card]"),
+        ("\x1b[31mred\x1b[0m", None),
+    ],
+)
+def test_codes_for_terminals_hide_nothing_from_the_masks(line: str, expected: str | None) -> None:
+    """If a code for a terminal, such as the address of a link, has a secret, the agent does not
+    send the line's text."""
+    made = text("mask a for cards, emails, keys, tokens")
+    assert made.line(line.encode()) == (expected or line).encode()
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from skidway.audit.signing.identity import Identity
 from skidway.audit.signing.keys import MasterKey
 from skidway.audit.signing.verifier import Verifier
 from skidway.audit.topic.count_columns import Count
+from skidway.audit.topic.decisions import Retirement
 from skidway.audit.topic.messages import (
     TOPIC,
     Delta,
@@ -305,6 +306,14 @@ def test_the_audit_knows_which_keys_are_in_use() -> None:
         where = Heard(TOPIC, "id", 0, number, NOW, NOW, is_live=True, signature=header)
         ledger.take_records([(value, where)], {}, NOW)
     assert ledger.signers() == {"agent/dc1/web1": 2, "counter/broker/dc1": 1}
+
+
+def test_a_person_who_has_decided_uses_a_key() -> None:
+    """Whoever signs any message uses its key: a person who has only made decisions, too."""
+    reader = Reader()
+    reader.read(Retirement(7, NOW, "ada", "because", "mirror off"), ADA)
+    assert reader.refused() == []
+    assert list(reader.ledger.signers()) == ["person/ada"]
 
 
 def test_a_broker_counts_its_own_cluster() -> None:

@@ -14,9 +14,9 @@ import pytest
 from skidway.broker.api.produce_run import Alike, handle_alike
 from skidway.broker.api.produce_shape import learn
 from skidway.broker.counts import Counts
-from skidway.broker.log.timestamps import with_max_timestamp
+from skidway.broker.log.timestamps import at_or_after
 from skidway.broker.network.connection import Connection, Slot
-from skidway.kafka.batch import check, read_header, stamp_max_timestamp
+from skidway.kafka.batch import check, headers, read_header, stamp_max_timestamp
 from skidway.kafka.codecs import ZSTD
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol import produce
@@ -148,21 +148,22 @@ def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
 
 
 def test_the_broker_sets_a_largest_time_that_a_producer_did_not_set(broker: Broker) -> None:
-    """Older versions of Sarama do not set the largest event time of a batch. The broker reads it
-    from the records, so that the records are found by their times. Batches whose records it cannot
-    read are left to the general way, which refuses them."""
+    """Older versions of Sarama do not set the largest event time of a batch. The broker writes the
+    present time in its place, without a look at the records, so that the records are found by their
+    times. No time is too late for it."""
     broker.learn(1)
-    data = batch(b"a", b"b", b"c", timestamps=[NOW_MS, NOW_MS + 9, NOW_MS + 5], codec=ZSTD)
-    stamp_max_timestamp(data, 0, read_header(data), -1)
-    assert broker.handle(0, data, 1)
-    for breaks in (data[:-20], data[:61] + bytes(len(data) - 61)):
-        stamp_max_timestamp(breaks, 0, read_header(data), -1)
-        assert not broker.handle(1, breaks, 1)
+    early = [NOW_MS - 9, NOW_MS - 3, NOW_MS - 5]
+    for number, times in enumerate((early, [NOW_MS - 1], [(1 << 63) - 1])):
+        data = batch(*[b"a"] * len(times), timestamps=times, codec=ZSTD)
+        stamp_max_timestamp(data, 0, read_header(data), -1)
+        assert broker.handle(number, data, 1)
     broker.end_turn()
     log = broker.world.replica.log
-    assert with_max_timestamp(log, log.written) == (NOW_MS + 9, 1)
+    assert at_or_after(log, NOW_MS - 4, log.written) == (NOW_MS - 3, 1)
+    assert at_or_after(log, NOW_MS - 2, log.written) == (NOW_MS - 1, 3)
     stored = bytearray(log.segments[0].path.read_bytes())
-    check(stored, 0, read_header(stored))
+    found = [header for at, header in headers(stored) if check(stored, at, header) is None]
+    assert [each.max_timestamp for each in found] == [NOW_MS, NOW_MS, (1 << 63) - 1]
 
 
 def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:

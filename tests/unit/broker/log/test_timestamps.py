@@ -78,13 +78,16 @@ def claiming(times: list[int], largest: int) -> bytearray:
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
     """The maximum time in a batch's header may be later than the times of all its records. A
-    look-up by time then returns the batch's first offset, and does not search forever."""
+    look-up by time then goes on behind the batch. A look-up of the largest time returns the batch's
+    first offset."""
     log = open_in(tmp_path)
     append(log, claiming([5, 6], 1000))
+    append(log, batch(b"a", timestamps=[20]))
     flush(log)
     assert with_max_timestamp(log, log.flushed) == (1000, 0)
-    assert at_or_after(log, 7, log.flushed) == (1000, 0)
+    assert at_or_after(log, 7, log.flushed) == (20, 2)
     assert at_or_after(log, 6, log.flushed) == (6, 1)
+    assert at_or_after(log, 21, log.flushed) == NOT_FOUND
 
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
