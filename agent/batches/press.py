@@ -294,7 +294,7 @@ class Press:
             (owner, replace(
                 x,
                 line=text.unreadable(x.line) if x.reason == ENCODING
-                else text.line(x.line, is_head=x.is_head),
+                else self._shape.shown(x.line, is_head=x.is_head),
                 detail=x.detail if x.reason in _PLAIN else text.detail(x.detail),
             ))
             for owner, x in refused

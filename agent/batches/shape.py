@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 from skidway.agent.batches.program_versions import key_of
@@ -26,6 +27,7 @@ from skidway.agent.parsers import escapings, kind_of
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.aliases import aliases_of
 from skidway.agent.parsing.byte_order import UTF_8
+from skidway.agent.parsing.containers import unwrap
 from skidway.agent.parsing.left_out import LEFT_OUT
 from skidway.agent.parsing.parser import (
     ENCODING,
@@ -35,14 +37,16 @@ from skidway.agent.parsing.parser import (
     Parsed,
     Reject,
 )
+from skidway.agent.parsing.regex import anchored
 from skidway.agent.recipe import Recipe, Schema, of_source
 from skidway.agent.shaping.checking import check
 from skidway.agent.shaping.grammar import parse
 from skidway.agent.shaping.growth import GROWTH_MAX
-from skidway.agent.shaping.rejected_text import RejectedText
+from skidway.agent.shaping.rejected_text import WITHHELD, RejectedText
 from skidway.agent.shaping.rules import Remove, Rule
 from skidway.agent.shaping.shaped_schemas import private_rules, unshaped
 from skidway.agent.shaping.shaper import Shaper
+from skidway.agent.values.terminals import plain_text
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.columns import Origins
@@ -154,6 +158,28 @@ class RecordShape:
             parsed, rows=parsed.rows[kept], batch=found.batch, event_ms=parsed.event_ms[kept]
         )
         return shaped, left_out, rejects
+
+    def shown(self, line: bytes, *, is_head: bool) -> bytes:
+        """Returns what may be sent of a rejected line in the encoding of its source. is_head: as in
+        `RejectedText.line`."""
+        recipe, text = self.parsing, line
+        if recipe.container is not None and not self.rejected.is_whole:
+            found = unwrap(recipe.container, pa.array(line.split(b"\n"), pa.binary()))
+            if (found.is_part & found.is_good).any():
+                return WITHHELD  # the runtime may have divided a private text
+            text = b"\n".join(found.texts.to_pylist())
+        return self.rejected.line(line, is_head=is_head, groups=self._groups(text))
+
+    def _groups(self, text: bytes) -> list[str]:
+        """Returns the texts of the pattern's groups; none if the text does not match."""
+        recipe = self.parsing
+        if recipe.pattern is None or self.rejected.is_whole:
+            return []
+        plain = plain_text(text.decode(recipe.encoding, "replace"))
+        is_multiline = recipe.multiline is not None
+        pattern = anchored(f"(?s){recipe.pattern}" if is_multiline else recipe.pattern)
+        found = pc.extract_regex(pa.array([plain.encode("utf-8", "replace").decode()]), pattern)
+        return [] if found[0].as_py() is None else [x for x in found[0].as_py().values() if x]
 
     def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Adds the fields that the parser left out because they get their default. Hides private

@@ -12,6 +12,8 @@ the line:
   field.
 * Codes for terminals are taken out before the masks are applied. The text is withheld if it has
   other codes than those of a few short numbers, such as colours, because they may have any text.
+* The text is withheld if masks find something in a text of it that would be a field, which they do
+  not find in the whole text.
 * The text is withheld if the masks may overlook something that they would see in a field: if they
   find more in the text without its escapes, if the text has NUL characters (as in UTF-16 that was
   read as UTF-8), or if the line is not in the encoding of its source. The text is also withheld if
@@ -87,9 +89,10 @@ class RejectedText:
         )
         self.is_whole = not (self.is_withheld or self._kinds or self._patterns)
 
-    def line(self, line: bytes, *, is_head: bool = False) -> bytes:
+    def line(self, line: bytes, *, is_head: bool = False, groups: Sequence[str] = ()) -> bytes:
         """Returns the part of a line that may be sent. is_head: whether more bytes of the line
-        follow."""
+        follow. groups: texts in the line that would be fields: a mask may see in a field what it
+        does not see beside other letters."""
         if self.is_whole:
             return line
         if self.is_withheld:
@@ -103,6 +106,8 @@ class RejectedText:
         try:
             masked = self._masked(text)
             if "\0" in text or _has_long_codes(raw) or self._hides(text):
+                return WITHHELD
+            if any(each in masked and self._masked(each) != each for each in groups):
                 return WITHHELD
         except _Grown:
             return WITHHELD

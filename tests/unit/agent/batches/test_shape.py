@@ -372,3 +372,35 @@ def test_a_private_group_of_the_path_is_noted() -> None:
     assert "remove user, but" in note
     assert "have the whole path of the file" in note
     assert preview(replace(source, shape=None), b"x\n", "/log/ann/a").notes == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "source"),
+    [
+        (
+            b"2026-11-23T08:15:01.1Z stdout P 1,2,password\n"
+            b"2026-11-23T08:15:01.1Z stdout F =hunter2secret\n",
+            {"parser": ParserSettings(type="csv", columns=["a", "b"]), "container": "cri"},
+        ),
+        (
+            b"order_4111111111111111 x\n",
+            {"parser": ParserSettings(
+                type="regex", pattern=r"order_(?P<c>\d+) (?P<n>\S+)", types={"n": "int"}
+            )},
+        ),
+        (
+            b"2026-11-23T08:15:01.1Z stdout F host10.0.0.1 x\n",
+            {"parser": ParserSettings(
+                type="regex", pattern=r"host(?P<c>[\d.]+) (?P<n>\S+)", types={"n": "int"}
+            ), "container": "cri"},
+        ),
+    ],
+)  # fmt: skip
+def test_a_reject_shows_no_secret_that_a_row_would_hide(
+    lines: bytes, source: dict[str, Any]
+) -> None:
+    """A rejected line is withheld if a secret that masks would find in a field is divided by a
+    container's runtime, or stands beside other letters."""
+    made = recipe(shape="mask * for cards, keys, ips", **source)
+    [row] = rejected(press(made, reading(lines)))
+    assert row["line"] == b"[withheld]"
