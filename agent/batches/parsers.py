@@ -113,5 +113,5 @@ def _cleaning(recipe: Recipe, schema: pa.Schema) -> Parser:
     if BLANK in kind.leaves_out:
         parser = BlankLinesParser(parser, apart)
     if recipe.colours == STRIP:
-        parser = ColouredLinesParser(parser, kind.escapes, apart)
+        parser = ColouredLinesParser(parser, kind.escapes, kind.separators(recipe))
     return parser

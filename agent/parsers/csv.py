@@ -65,6 +65,9 @@ class Csv(ParserKind):
         )
         return CsvParser(recipe.columns, recipe.delimiter, fields, recipe.header)
 
+    def separators(self, recipe: Recipe) -> str:
+        return recipe.delimiter
+
     def proposals(self, lines: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
         from skidway.agent.unknown_logs.separated import proposed
 

@@ -76,6 +76,11 @@ class ParserKind(ABC):
     def parser(self, recipe: Recipe, schema: pa.Schema) -> Parser:
         """Returns the parser of a recipe. Raises ConfigurationRefused."""
 
+    def separators(self, recipe: Recipe) -> str:
+        """Returns the signs that stand between the texts of fields. No code for terminals that is
+        taken out of a line has one of them, so that no text swallows what stands behind it."""
+        return ""
+
     def layout(self, parser: ParserSettings) -> Layout | None:
         """Returns the regular expression for which the settings stand; None if they stand for
         themselves. Raises ConfigurationRefused."""

@@ -36,6 +36,11 @@ class Pattern(ParserKind):
 
         return groups_of(parser.pattern or "")
 
+    def separators(self, recipe: Recipe) -> str:
+        from skidway.agent.parsing import separators
+
+        return separators.separators(recipe.pattern or "")
+
     def parser(self, recipe: Recipe, schema: pa.Schema) -> Parser:
         _check_groups(recipe)
         return _groups(recipe, schema, recipe.pattern or "")

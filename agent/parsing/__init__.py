@@ -31,6 +31,7 @@ json_lines     the parser `json`; aliases: other names of members; time_members:
                field
 prefixed_json  a parser for a JSON object after a prefix
 logfmt         the parser `logfmt`; key_values: cuts its lines into keys and values
+separators     the signs that divide the texts of a pattern's groups
 blank_lines, coloured_lines
                what is done with lines before one of the parsers above gets them
 containers     takes a container's lines out of the lines of its runtime (such as Docker);

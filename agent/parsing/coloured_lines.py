@@ -13,8 +13,7 @@ from skidway.agent.values.terminals import plain
 
 class ColouredLinesParser:
     """Lets another parser parse the lines without their codes, and counts the lines that had any.
-    escapes: how the lines may escape the codes. apart: the character between two values of a line;
-    empty if there is none.
+    escapes: how the lines may escape the codes. apart: the signs between two values of a line.
     """
 
     def __init__(self, inner: Parser, escapes: Escapes, apart: str = "") -> None:

@@ -10,7 +10,7 @@ written as `\u001b`.
 A text may be chosen by somebody whom nobody trusts, and a code must not swallow what the program
 wrote behind it. So a code has no blank and no quotation mark in it: a terminal would also take
 `ESC [ "` for the beginning of a code, but here only `ESC [` is taken out. For the same reason a
-code never contains `apart`, the character between two columns. A code without its end loses what
+code never contains `apart`, the signs between two fields. A code without its end loses what
 is there of it; of a string without its end, only its beginning is taken out.
 """
 
@@ -88,7 +88,8 @@ def _pattern(escapes: Escapes, apart: str) -> str:
     """Returns the regular expression of a code, for RE2 and for Python."""
 
     def one_of(signs: str) -> str:
-        return "[" + "".join(re.escape(sign) for sign in signs if sign != apart) + "]"
+        kept = "".join(re.escape(sign) for sign in signs if sign not in apart)
+        return f"[{kept}]" if kept else r"[^\x00-\x{10FFFF}]"  # RE2 for: no character
 
     esc, end, osc, slash = escapes.esc, escapes.st, escapes.osc, escapes.slash
     between = one_of(";:")

@@ -404,3 +404,26 @@ def test_a_reject_shows_no_secret_that_a_row_would_hide(
     made = recipe(shape="mask * for cards, keys, ips", **source)
     [row] = rejected(press(made, reading(lines)))
     assert row["line"] == b"[withheld]"
+
+
+@pytest.mark.parametrize(
+    ("parser", "line"),
+    [
+        (
+            {"pattern": r"(?P<user>[^;]*);(?P<role>[^;]*);(?P<text>.*)"},
+            "eve\x1b];guest;x\x07;admin;y",
+        ),
+        ({"pattern": r"(?P<user>[^;]*);(?P<role>\d+);(?P<text>.*)"}, "eve\x1b[1;403;7mx"),
+        (
+            {"type": "csv", "columns": ["user", "role", "text"], "delimiter": ";"},
+            "eve\x1b];guest;x\x07",
+        ),
+    ],
+)
+def test_a_code_for_a_terminal_swallows_no_field(parser: dict[str, Any], line: str) -> None:
+    """Who chooses the text of a field cannot have what stands behind the field taken for a part of
+    a code for terminals."""
+    made = recipe(parser=ParserSettings(**{"type": "regex", **parser}))
+    [row] = rows(made, press(made, reading(f"{line}\n".encode())))
+    assert row["user"].startswith("eve")
+    assert row["role"] in ("guest", "403")
