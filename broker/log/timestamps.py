@@ -144,7 +144,8 @@ def _in_batch(
 ) -> tuple[TimestampOffset | None, bool]:
     """Looks in a batch for records whose event time is `timestamp` or later, and returns the first
     one that is not deleted (not below the log start offset); NOT_FOUND if all of them are deleted;
-    None if there is none. Also returns whether the records cannot be read.
+    None if there is none. Also returns whether the batch stands for its records: if they cannot be
+    read, or all have the time of the append.
     """
     result = None
     try:
