@@ -45,10 +45,10 @@ from skidway.agent.layouts.layout import (
     settled,
     start_of,
 )
+from skidway.agent.values.terminals import COLOUR
 
 _DEPTH_MAX: Final = 50
 _MESSAGES: Final = ("m", "msg", "message")
-_ANSI: Final = r"(?:\x1b\[[0-9;]*m)?"
 _DIRECTIVE: Final = re.compile(r"%(?P<left>-?)0?(?P<width>\d{0,4})(?:\.-?\d+)?(?P<name>[A-Za-z]*)")
 _LOGBACK_ZONE: Final = re.compile(r"""^"?(.*?)"?,\s*([A-Z][A-Za-z_]+(?:[/+-][\w/+:-]*)?)$""")
 _BALANCED: Final = r"[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*"
@@ -267,7 +267,7 @@ class _Compiler:
 def _mark(at: int) -> Piece:
     """Returns the piece (part of the regular expression) that matches the escape code with which a
     color begins or ends. The escape code may be missing in a record."""
-    return Piece(at, "", _ANSI, "mark")
+    return Piece(at, "", COLOUR, "mark")
 
 
 def _padded(pieces: list[Piece], match: re.Match[str]) -> list[Piece]:

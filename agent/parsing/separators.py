@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from skidway.agent.values.terminals import COLOUR
+
 _OPERATORS: Final = frozenset(".*+?|^$(){}")
 _OPENING: Final = re.compile(r"\((?:\?(?:(P?<\w+>)|[a-zA-Z-]*:|[a-zA-Z-]+(\))))?")
 
 
 def separators(pattern: str) -> str:
     """Returns the signs, other than letters and digits, that a pattern has outside of its named
-    groups, each once."""
+    groups, each once. The codes of colours, for which a conversion pattern has places, divide
+    nothing."""
+    pattern = pattern.replace(COLOUR, "")
     found: set[str] = set()
     is_named: list[bool] = []  # for each group that is open
     is_class, at = False, 0

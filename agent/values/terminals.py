@@ -11,7 +11,8 @@ A text may be chosen by somebody whom nobody trusts, and a code must not swallow
 wrote behind it. So a code has no blank and no quotation mark in it: a terminal would also take
 `ESC [ "` for the beginning of a code, but here only `ESC [` is taken out. For the same reason a
 code never contains `apart`, the signs between two fields. A code without its end loses what
-is there of it; of a string without its end, only its beginning is taken out.
+is there of it; of a string without its end, only its beginning is taken out. But if `apart` has
+signs, only whole codes are taken out: what is behind a beginning may be the next field.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from skidway.agent.values.escapes import PLAIN, Escapes
 
 Booleans = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
+
+COLOUR: Final = r"(?:\x1b\[[0-9;]*m)?"
+"""A regular expression: the code with which a colour begins or ends, if there is one."""
 
 _LETTERS: Final = string.ascii_letters
 _URI: Final = _LETTERS + string.digits + "_.~:/?#@!$&'()*+,;=%-"
@@ -92,15 +96,16 @@ def _pattern(escapes: Escapes, apart: str) -> str:
         return f"[{kept}]" if kept else r"[^\x00-\x{10FFFF}]"  # RE2 for: no character
 
     esc, end, osc, slash = escapes.esc, escapes.st, escapes.osc, escapes.slash
+    whole = "" if apart else "?"
     between = one_of(";:")
     numbers = rf"{one_of('?>')}?(?:\d+(?:{between}\d*)*|(?:{between}\d+)+)?"
     final = rf"{one_of(_LETTERS + '@~')}(?:{esc}{one_of('>')})?(?:{escapes.shift})?"
     opening = rf"{esc}{one_of(']PX^_')}"
     return "|".join(
         (
-            rf"(?:{esc}{escapes.bracket}|{escapes.csi}){numbers}(?:{final})?",
+            rf"(?:{esc}{escapes.bracket}|{escapes.csi}){numbers}(?:{final}){whole}",
             rf"(?:{opening}|{osc})(?:{one_of(_URI)}|\\/)*(?:{escapes.bel}|{esc}{slash}|{end})",
-            rf"{esc}(?:{one_of('()*+')}[0-9AB]|{one_of('78cDEHMNOZ')}|{one_of(']PX^_')})?",
-            rf"{osc}|{end}",
+            *(() if apart else (opening, rf"{osc}|{end}")),
+            rf"{esc}(?:{one_of('()*+')}[0-9AB]|{one_of('78cDEHMNOZ')}){whole}",
         )
     )

@@ -120,6 +120,15 @@ def test_what_a_pattern_writes_is_read_back(
             assert row.time == event.time
 
 
+@pytest.mark.parametrize("between", [" ", ";", "; [", ":"])
+def test_a_coloured_level_is_read_whatever_stands_behind_it(between: str) -> None:
+    """The codes of a colour that the pattern has are no part of a field, even if they contain the
+    signs that divide the fields."""
+    text = f"\x1b[1;31mINFO \x1b[0;39m{between}a \x1b[33mb\x1b[0m\n"
+    made = read(f"%highlight(%-5level){between}%m%n", text)
+    assert [row.row for row in made.rows] == [{"level": "INFO", "message": "a b"}]
+
+
 @pytest.mark.parametrize("named", ["%C.%M", "%c.%M", "%logger{36}.%method"])
 def test_the_last_dot_divides_class_and_method(named: str) -> None:
     """If a pattern writes a dot between a class, or a logger, and a method, the last dot of the
