@@ -21,6 +21,7 @@ from skidway.audit.judgement.policy import (
     Policy,
 )
 from skidway.audit.judgement.roster import Roster, RosterEntry
+from skidway.audit.output.hadoop_client import HadoopSettings
 from skidway.audit.signing.setting import audit_key_setting
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.audit.topic.messages import Tier
@@ -119,7 +120,7 @@ class CounterSettings(KafkaSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AuditSettings(KafkaSettings):
+class AuditSettings(KafkaSettings, HadoopSettings):
     """The settings of `skidway audit run` (the collector): the clusters whose audit topics the
     collector reads, the tiers and hosts that must report, and the address at which it serves its
     pages. The brokers are those of the cluster where all audit topics meet."""

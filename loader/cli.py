@@ -306,7 +306,7 @@ def _history(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from skidway.audit.output import hadoop_files
+    from skidway.audit.output.hdfs import configuration
     from skidway.loader.spark import properties, scratch
 
     settings = _settings(args)
@@ -315,7 +315,7 @@ def _validate(args: argparse.Namespace) -> int:
     store = settings.output.store()
     if settings.output.directory is not None and (found := obstacle(Path(store.url))):
         raise ConfigurationRefused(f"output: {found}")
-    hadoop_files.check(hadoop_files.SPARK_FILES)
+    configuration.read(settings.hadoop.conf_dir, configuration.SPARK_FILES)
     scratch.check(properties.temporary_directories(settings, Path(tempfile.gettempdir())))
     remark = OPEN_CLUSTER.format(settings.master) if properties.is_open(settings) else None
     if args.json:

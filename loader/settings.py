@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from skidway.audit.output.hadoop_client import HadoopSettings
 from skidway.audit.signing.setting import audit_key_setting
 from skidway.audit.topic.count_columns import LONGEST_MS
 from skidway.errors import ConfigurationRefused
@@ -22,7 +23,7 @@ from skidway.telemetry import host_and_port
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LoaderSettings(RegistryClientSettings, KafkaSettings):
+class LoaderSettings(RegistryClientSettings, KafkaSettings, HadoopSettings):
     """The settings of the loader: which topics to load, from where, to where, and how."""
 
     CLIENT_ID: ClassVar[str] = "skidway-loader"
@@ -34,7 +35,8 @@ class LoaderSettings(RegistryClientSettings, KafkaSettings):
     )
     output_url: str = setting(
         "output",
-        help="Where rows and manifests go: a directory, or hdfs://host:port/folder.",
+        help="Where rows and manifests go: a directory, or hdfs://host:port/folder, where a name"
+        " service may stand for host:port.",
         example="hdfs://namenode:8020/logs",
     )
     output_file_mode: str = setting(
@@ -178,13 +180,14 @@ class LoaderSettings(RegistryClientSettings, KafkaSettings):
             _mode("output.file.mode", self.output_file_mode, 0o600),
             _mode("output.directory.mode", self.output_directory_mode, 0o700),
         )
-        return StoreConnection(self.output_url, modes)
+        return StoreConnection(self.output_url, self.hadoop, modes)
 
     def check(self) -> None:
         """Raises ConfigurationRefused if the value of a setting is invalid."""
         _ = self.kafka
         self.registry.check()
         self.output.check()
+        self.hadoop.check()
         directory = self.output.directory
         if self.metrics_listener is not None:
             host_and_port(self.metrics_listener, key="metrics.listener")

@@ -22,6 +22,7 @@ from skidway.audit.explanation.next_command import Access
 from skidway.audit.judgement import roster
 from skidway.audit.judgement.policy import Policy
 from skidway.audit.output import Output, OutputConnection
+from skidway.audit.output.hadoop_client import NO_SETTINGS
 from skidway.audit.settings import TIERS, AuditSettings, check_tiers
 from skidway.audit.signing.keys import KeyRefused
 from skidway.audit.signing.master_file import MasterFile
@@ -92,11 +93,12 @@ def _installed() -> Path:
     return DIRECTORY / f"{PROGRAM}.yml"
 
 
-def output_of(args: argparse.Namespace) -> Output:
+def output_of(args: argparse.Namespace, settings: AuditSettings | None) -> Output:
     """Opens the loader's output that --output names. Raises UsageError if it is refused,
     StoreFailed and StoreUnreachable."""
+    hadoop = NO_SETTINGS if settings is None else settings.hadoop
     try:
-        return OutputConnection(args.output).output()
+        return OutputConnection(args.output, hadoop).output()
     except ConfigurationRefused as error:
         raise UsageError(f"{error}.") from error
 

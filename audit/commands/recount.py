@@ -53,7 +53,7 @@ def register(verbs: Any) -> None:
 
 def _recount(args: argparse.Namespace) -> int:
     settings = options.settings_of(args)
-    output = options.output_of(args)
+    output = options.output_of(args, settings)
     clock = SystemClock()
     since_ms = None if args.since is None else parse_moment(args.since, clock.time_ms())
     since_ms = None if since_ms is None else since_ms - since_ms % faults.HOUR_MS

@@ -76,7 +76,7 @@ def opened(
     and returns the names of the source topics whose partitions must be read.
     """
     settings = options.settings_of(args)
-    output = None if args.output is None else options.output_of(args)
+    output = None if args.output is None else options.output_of(args, settings)
     with ExitStack() as stack:
         ledger = options.ledger_of(args, settings, clock)
         stack.callback(ledger.close)

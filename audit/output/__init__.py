@@ -5,9 +5,8 @@ state.
                      this interface
     OutputConnection how a program reaches an output; all outputs are opened here, so whatever a
                      connection needs is added there
+    hadoop_client    how a program is known to Hadoop, and the settings that say so
     local            LocalOutput, a directory of this machine
-    hdfs_failures    turns the errors of hdfs-native into `StoreFailed` and `StoreUnreachable`
-    hadoop_files     checks the files with Hadoop's configuration
     hdfs             HdfsOutput, a folder of HDFS, through hdfs-native
     row_file         the rows of one Parquet file
 
@@ -25,9 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final, Protocol
 
+from skidway.audit.output.hadoop_client import NO_SETTINGS, HadoopClient
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 
-HDFS_SCHEME: Final = "hdfs://"
+HADOOP_SCHEMES: Final = ("hdfs://", "viewfs://")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -76,10 +76,17 @@ class Output(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OutputConnection:
-    """How a program reaches an output. url: `hdfs://host:port/folder`, or a directory, as a path or
-    as `file:///path`."""
+    """How a program reaches an output. url: `hdfs://host:port/folder` (see hdfs.address for other
+    forms), or a directory, as a path or as `file:///path`. hadoop: how the program is known to the
+    cluster."""
 
     url: str
+    hadoop: HadoopClient = NO_SETTINGS
+
+    @property
+    def is_hdfs(self) -> bool:
+        """Whether the output is on HDFS."""
+        return self.url.startswith(HADOOP_SCHEMES)
 
     @property
     def directory(self) -> Path | None:
@@ -89,13 +96,13 @@ class OutputConnection:
         return None if not self.url or _SCHEME.match(self.url) else Path(self.url)
 
     def output(self) -> Output:
-        """Opens the output for reading. Raises ConfigurationRefused if the URL has neither of the
-        two forms, or if the directory does not exist. Raises StoreFailed or StoreUnreachable if the
-        HDFS client cannot be made.
+        """Opens the output for reading. Raises ConfigurationRefused if the URL has none of these
+        forms, if the directory does not exist, or if the settings for HDFS are wrong. Raises
+        StoreFailed or StoreUnreachable if the HDFS client cannot be made.
         """
         url = self.url
-        if url.startswith(HDFS_SCHEME):
-            from skidway.audit.output.hdfs import HdfsOutput
+        if self.is_hdfs:
+            from skidway.audit.output.hdfs.output import HdfsOutput
 
             return HdfsOutput(self)
         from skidway.audit.output.local import LocalOutput

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from skidway.audit.output import HDFS_SCHEME, Output, OutputConnection
+from skidway.audit.output import Output, OutputConnection
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
@@ -105,7 +105,7 @@ class StoreConnection(OutputConnection):
 
     def check(self) -> None:
         """Raises ConfigurationRefused if commits are not safe on stores with such a URL."""
-        if self.directory is None and not self.url.startswith(HDFS_SCHEME):
+        if self.directory is None and not self.is_hdfs:
             raise ConfigurationRefused(
                 f"output: {self.url or 'nothing'} is refused: a load is committed by taking a name "
                 "exactly once, which is done on a local directory and on hdfs://host:port/folder; "

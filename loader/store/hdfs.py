@@ -4,7 +4,7 @@ same name, only one succeeds.
 The writer makes files durable by hsync before it closes them (hdfs_writer.py). If the NameNode does
 not answer a request, the requested change may or may not have happened. `create_if_absent` then
 raises OutcomeUnclear; the other methods raise StoreUnreachable. The code that reads files is in
-audit.output.hdfs.
+audit/output/hdfs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from uuid import uuid4
 
 from hdfs_native import WriteOptions
 
-from skidway.audit.output.hdfs import HdfsOutput
-from skidway.audit.output.hdfs_failures import failures
+from skidway.audit.output.hdfs.failures import failures
+from skidway.audit.output.hdfs.output import HdfsOutput
 from skidway.loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreConnection, StoreWriter
 from skidway.loader.store.hdfs_writer import HdfsWriter
 

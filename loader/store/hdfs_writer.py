@@ -21,7 +21,7 @@ from typing import Final
 from hdfs_native import FileWriter
 
 from skidway.audit.output import StoreUnreachable
-from skidway.audit.output.hdfs_failures import failures
+from skidway.audit.output.hdfs.failures import failures
 
 WRITE_BYTES: Final = 4 << 20
 """A writer collects this many bytes before it calls the client's `write`. Otherwise it would make

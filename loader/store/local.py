@@ -44,7 +44,7 @@ class LocalStore(LocalOutput):
 
     def __init__(self, directory: str, modes: Modes = DEFAULT_MODES) -> None:
         super().__init__(directory)
-        self.connection = StoreConnection(self.url, modes)
+        self.connection = StoreConnection(self.url, modes=modes)
         self._made: set[Path] = set()
 
     def create(self, path: str) -> StoreWriter:

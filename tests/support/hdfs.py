@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support import jvm, peers
+from support.kerberos import REALM, Kdc
 from support.places import LOOPBACK, Place
 from support.processes import Program, free_port, running
 
@@ -19,12 +20,22 @@ NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 ADMIN = "org.apache.hadoop.hdfs.tools.DFSAdmin"
 SHELL = "org.apache.hadoop.fs.FsShell"
 DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+SECURED = {"hadoop.security.authentication": "kerberos", "hadoop.security.authorization": "true"}
+SERVICES = ("nn", "dn", "HTTP")
+WEB_FOLDERS = ("hdfs", "datanode", "static")
+LOG4J = """log4j.rootLogger=WARN,stderr
+log4j.appender.stderr=org.apache.log4j.ConsoleAppender
+log4j.appender.stderr.Target=System.err
+log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
+log4j.appender.stderr.layout.ConversionPattern=%d %p %c{1}: %m%n
+"""
 
 
 class Hdfs:
     """The processes of an HDFS, with their configuration and their URL.
 
-    `data_nodes` is the number of DataNodes. `settings` are further settings for hdfs-site.xml.
+    `data_nodes` is the number of DataNodes. `settings` are further settings for hdfs-site.xml. With
+    `kdc`, the HDFS requires Kerberos of its clients.
     """
 
     def __init__(
@@ -35,11 +46,13 @@ class Hdfs:
         permissions: bool = False,
         data_nodes: int = 1,
         settings: Mapping[str, str] | None = None,
+        kdc: Kdc | None = None,
     ) -> None:
         self._place, self._permissions = place, permissions
-        self._folder, self._settings = folder, dict(settings or {})
+        self._folder, self._settings, self._kdc = folder, dict(settings or {}), kdc
         self.port, self.http_port = free_port(), free_port()
-        self.url = f"hdfs://{place.host}:{self.port}"
+        self._host = "localhost" if kdc else place.host  # principals have names of hosts
+        self.url = f"hdfs://{self._host}:{self.port}"
         self.name_node = Program(self._java(NAME_NODE), folder / "namenode.out")
         self.data_nodes = [
             Program(self._java(DATA_NODE, number), folder / f"datanode-{number}.out")
@@ -51,6 +64,11 @@ class Hdfs:
         """The first DataNode."""
         return self.data_nodes[0]
 
+    @property
+    def conf(self) -> Path:
+        """The directory with the configuration of the first DataNode, which clients can use."""
+        return self._conf(0)
+
     def _conf(self, number: int) -> Path:
         """Returns the configuration directory of a DataNode. The NameNode and the commands use the
         configuration of the first DataNode."""
@@ -58,22 +76,26 @@ class Hdfs:
 
     def _java(self, main: str, number: int = 0) -> list[str]:
         class_path = f"{self._conf(number)}:{peers.jars('hdfs')}/*"
-        return self._place.command([jvm.command(), "-Xmx256m", *jvm.BRIEF, "-cp", class_path, main])
+        kerberos = [f"-Djava.security.krb5.conf={self._kdc.conf}"] if self._kdc else []
+        return self._place.command(
+            [jvm.command(), "-Xmx256m", *jvm.BRIEF, *kerberos, "-cp", class_path, main]
+        )
 
     def format(self) -> None:
         """Writes the configuration and formats the NameNode's directory."""
         for number in range(len(self.data_nodes)):
-            self._conf(number).mkdir(parents=True)
-            write_xml(self._conf(number) / "core-site.xml", {"fs.defaultFS": self.url})
-            write_xml(self._conf(number) / "hdfs-site.xml", self._site(number))
+            write_conf(self._conf(number), self._core(), self._site(number))
         subprocess.run(
             [*self.name_node.command, "-format", "-force", "-nonInteractive"],
             check=True,
             capture_output=True,
         )
 
+    def _core(self) -> dict[str, str]:
+        return {"fs.defaultFS": self.url} | (SECURED if self._kdc else {})
+
     def _site(self, number: int) -> dict[str, str]:
-        host = self._place.host
+        host = self._host
         return {
             "dfs.replication": "1",
             "dfs.namenode.name.dir": f"file://{self._folder / 'name'}",
@@ -87,6 +109,7 @@ class Hdfs:
             # The NameNode would refuse a DataNode whose address has no host name. The addresses in
             # a test's own network have none.
             "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+            **(secured_site(self._kdc) if self._kdc else {}),
             **self._settings,
         }
 
@@ -157,6 +180,32 @@ class Hdfs:
     def _bean(self, query: str, text: str) -> bool:
         answer = self._place.read(f"http://{self._place.host}:{self.http_port}/jmx?qry={query}")
         return answer is not None and text in answer
+
+
+def secured_site(kdc: Kdc) -> dict[str, str]:
+    """Makes the keytabs of an HDFS's services, and returns the settings that name them."""
+    files = {name: str(kdc.keytab(f"{name}/localhost")) for name in SERVICES}
+    return {
+        "dfs.block.access.token.enable": "true",
+        "dfs.namenode.kerberos.principal": f"nn/_HOST@{REALM}",
+        "dfs.namenode.keytab.file": files["nn"],
+        "dfs.datanode.kerberos.principal": f"dn/_HOST@{REALM}",
+        "dfs.datanode.keytab.file": files["dn"],
+        "dfs.web.authentication.kerberos.principal": f"HTTP/_HOST@{REALM}",
+        "dfs.web.authentication.kerberos.keytab": files["HTTP"],
+        "dfs.data.transfer.protection": "authentication",
+        # The DataNode's ports are not below 1024; its clients authenticate by SASL nevertheless.
+        "ignore.secure.ports.for.testing": "true",
+    }
+
+
+def write_conf(folder: Path, core: Mapping[str, str], site: Mapping[str, str]) -> None:
+    """Writes the configuration of a server, with which clients and commands work, too."""
+    for name in WEB_FOLDERS:  # the servers' pages are not in Hadoop's jars
+        (folder / "webapps" / name).mkdir(parents=True)
+    (folder / "log4j.properties").write_text(LOG4J)
+    write_xml(folder / "core-site.xml", core)
+    write_xml(folder / "hdfs-site.xml", site)
 
 
 def write_xml(path: Path, settings: Mapping[str, str]) -> None:

@@ -23,6 +23,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from skidway.audit.judgement.policy import Policy
+from skidway.audit.output import hadoop_client
+from skidway.audit.output.hadoop_client import NO_SETTINGS, HadoopClient
 from skidway.audit.topic import topic as audit_topic
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.audit.topic.messages import Announcement, Delta, Tier, decode, encode
@@ -35,7 +37,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.runner import SparkRunner
 from skidway.loader.spark.session import begin, start
-from skidway.loader.store import StoreConnection
+from skidway.loader.store import Store, StoreConnection
 from skidway.schemas.client import RegistryClient
 from skidway.schemas.codec import Codec
 from skidway.schemas.wire import add_prefix
@@ -200,6 +202,7 @@ class Loading:
     loader's own process (HERE) or, where a test is about that, on Spark (ON_SPARK)."""
 
     way = HERE
+    hadoop: HadoopClient = NO_SETTINGS
 
     def __init__(
         self, cluster: Cluster, spark: SharedSpark, topic: str, output: str, folder: Path
@@ -211,14 +214,27 @@ class Loading:
     def beside(self, output: str) -> Loading:
         """Returns a Loading that loads the same topic into another output, in the same way."""
         other = Loading(self.cluster, self.spark, self.topic, output, self._folder)
-        other.way = self.way
+        other.way, other.hadoop = self.way, self.hadoop
         return other
+
+    def store(self) -> Store:
+        """Opens the output."""
+        return StoreConnection(self.output, self.hadoop).store()
+
+    def hadoop_settings(self) -> dict[str, str]:
+        """Returns the settings that say how the loader is known to Hadoop."""
+        given = {
+            hadoop_client.CONF_DIR: self.hadoop.conf_dir,
+            hadoop_client.PRINCIPAL: self.hadoop.principal,
+            hadoop_client.KEYTAB: self.hadoop.keytab,
+        }
+        return {key: value for key, value in given.items() if value is not None}
 
     def arguments(self, *more: str, verb: str = "run") -> list[str]:
         settings = {
             "bootstrap.servers": self.cluster.broker, "schema.registry.url": self.cluster.registry,
             "topics": self.topic, "output": self.output, "spark.master": "local[2]",
-            "metrics.listener": "127.0.0.1:0", **self.way,
+            "metrics.listener": "127.0.0.1:0", **self.way, **self.hadoop_settings(),
         }  # fmt: skip
         sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
         return ["load", verb, "--json", *sets, *(w for each in more for w in ("--set", each))]
@@ -409,7 +425,7 @@ def counted(loading: Loading) -> int:
 def hdfs_identities(loading: Loading) -> list[tuple[int, int]]:
     """Returns the sorted pairs (file id, line number) of all rows in an output on HDFS. Also reads
     Parquet files that no manifest lists."""
-    store = StoreConnection(loading.output).store()
+    store = loading.store()
     rows = [
         row
         for entry in store.files(loading.topic)

@@ -11,7 +11,8 @@ from uuid import uuid4
 
 import pytest
 
-from skidway.audit.output import StoreFailed, StoreUnreachable, hdfs
+from skidway.audit.output import StoreFailed, StoreUnreachable
+from skidway.audit.output.hdfs import client
 from skidway.errors import ConfigurationRefused
 from skidway.loader.store import Modes, Store, StoreConnection
 from skidway.loader.store.local import LocalStore
@@ -91,7 +92,7 @@ def test_modes_do_not_depend_on_the_umask(tmp_path: Path, umask: int, modes: Mod
     root.chmod(0o2700)
     before = os.umask(umask)
     try:
-        store = StoreConnection(str(root), modes).store()
+        store = StoreConnection(str(root), modes=modes).store()
         put(store, "a/b/file", b"")
         assert store.create_if_absent("_skidway/t/manifest.json", b"{}", "_skidway/scratch")
         assert store.rename("a/b/file", "c/d/file")
@@ -235,7 +236,7 @@ def _dies(self: Path, missing_ok: bool = False) -> None:
 class Silent:
     """A fake HDFS client, which cannot resolve the address of the NameNode."""
 
-    def __init__(self, server: str, settings: dict[str, str]) -> None:
+    def __init__(self, server: str, settings: dict[str, str], directory: str | None) -> None:
         pass
 
     def get_file_info(self, path: str) -> None:
@@ -245,7 +246,7 @@ class Silent:
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a NameNode's address cannot be resolved, the error says that this NameNode is unreachable
     (exit status 3)."""
-    monkeypatch.setattr(hdfs, "Client", Silent)
+    monkeypatch.setattr(client, "Client", Silent)
     with pytest.raises(
         StoreUnreachable, match=r"//namenode:8020/logs/_skidway: no connection .* failed to"
     ):

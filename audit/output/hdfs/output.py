@@ -1,35 +1,24 @@
-"""HDFS as an output, through hdfs-native: a client in Rust, without a JVM."""
+"""A folder of HDFS as an output."""
 
 from __future__ import annotations
 
 import io
 import posixpath
 from collections.abc import Iterator
-from typing import IO, Any, Final, cast
+from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
-from hdfs_native import Client
-
-from skidway.audit.output import HDFS_SCHEME, FileEntry, OutputConnection, hadoop_files
-from skidway.audit.output.hdfs_failures import failures
-from skidway.errors import ConfigurationRefused
-
-RETRIES: Final = {
-    "dfs.client.failover.max.attempts": "8",
-    "dfs.client.failover.sleep.max.millis": "3000",
-}
-"""With these settings, an operation fails if the server has not answered for about 20 s. With the
-client's defaults, the operation would fail only after 3 minutes."""
+from skidway.audit.output import FileEntry, OutputConnection
+from skidway.audit.output.hdfs.client import connect
+from skidway.audit.output.hdfs.failures import failures
 
 
 class HdfsOutput:
     """Reads the files below one folder of HDFS."""
 
     def __init__(self, connection: OutputConnection) -> None:
-        self._server, self._root = _server_and_folder(connection.url)
-        hadoop_files.check()
-        with failures("connect to", self._server):
-            self._client = Client(self._server, RETRIES)
+        address, self._client = connect(connection)
+        self._server, self._root = address.server, address.root
 
     @property
     def url(self) -> str:
@@ -118,17 +107,3 @@ class HdfsReader(io.RawIOBase):
     def tell(self) -> int:
         """The position in the file, in bytes."""
         return int(self._file.tell())
-
-
-def _server_and_folder(url: str) -> tuple[str, str]:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:  # a port that is no number up to 65535, or half an IPv6 address
-        parts = urlsplit("")
-    folder = parts.path.strip("/")
-    if not parts.netloc or not folder:
-        raise ConfigurationRefused(
-            f"output: {url} must name a NameNode and a folder, as hdfs://host:port/folder"
-        )
-    return HDFS_SCHEME + parts.netloc, f"/{folder}"

@@ -29,8 +29,34 @@ _REFUSAL: Final = re.compile(r'RPCError\("[\w.$]*?(\w+)", "((?:\\.|[^"\\])*)"\)'
 """Matches a refusal of the NameNode in the text of the client's error. Group 1 is the class of the
 Java exception, group 2 is its message with the stack trace."""
 
+_GSSAPI: Final = re.compile(r'GSSAPIError\(.*?}, (\d+), "((?:\\.|[^"\\])*)"\)')
+"""Matches an error of the Kerberos library. Group 1 is MIT's error code, an unsigned number; group
+2 is the code's text, which several causes share."""
+
+_ENDED: Final = -1765328352
+_HAS_ENDED: Final = "GSS_S_CREDENTIALS_EXPIRED"
+"""GSSAPI's own error for a ticket that has ended; it has no code of MIT."""
+
+_TICKETS: Final = {
+    -1765328228: ("no KDC of the realm answers", True),
+    _ENDED: ("its ticket has ended, and no KDC has given a new one", True),
+    -1765328230: ("krb5.conf names no KDC of the principal's realm", False),
+    -1765328243: ("there is no ticket: set kerberos.principal and its keytab, or run kinit", False),
+    -1765328189: ("there is no ticket: set kerberos.principal and its keytab, or run kinit", False),
+    -1765328353: ("the principal's key in the keytab is not that of the KDC", False),
+    -1765328378: ("the KDC does not know the principal", False),
+    -1765328383: ("the KDC says that the principal has expired", False),
+    -1765328377: ("the KDC does not know the NameNode's principal", False),
+    -1765328236: ("the clock of this host differs too much from that of the KDC", False),
+    -1765328347: ("the clock of this host differs too much from that of the NameNode", False),
+}
+"""Maps MIT's error codes (krb5.h) to what is wrong, and whether it may pass."""
+
 _NOT_NOW: Final = ("SafeModeException", "StandbyException", "RetriableException")
 """Java's exception classes for temporary refusals."""
+
+_NO_TICKET_NOW: Final = "GSS initiate failed"
+"""The NameNode's message if it refuses a ticket, for example one that has just ended."""
 
 _NO_DATA_NODE: Final = "could only be written to"
 """Part of the NameNode's message if it finds no DataNode for a new block."""
@@ -41,9 +67,6 @@ _SAID: Final = {
     "All nodes failed for write": _Reason("no DataNode is left that could write it", True),
     "Failed to complete file in time": _Reason("no DataNode confirmed its bytes in time", True),
     "DataTransferError": _Reason("a DataNode did not do its part", True),
-    "No NameNode hosts found": _Reason(
-        "it is neither host:port nor a name service in the hdfs-site.xml of HADOOP_CONF_DIR", False
-    ),
     "ChecksumError": _Reason("the bytes that the DataNodes have are damaged", False),
 }
 """Maps a phrase in the text of the client's error to the reason why the operation failed. If the
@@ -81,8 +104,14 @@ def _reason(error: Exception) -> _Reason:
     refusal = _REFUSAL.search(text)
     if refusal is not None:
         message = refusal[2].partition(r"\n")[0]
-        away = refusal[1] in _NOT_NOW or _NO_DATA_NODE in message
+        if refusal[1] == "StandbyException":
+            message = f"no NameNode is active ({message})"
+        away = refusal[1] in _NOT_NOW or _NO_DATA_NODE in message or message == _NO_TICKET_NOW
         return _Reason(f"the NameNode refuses it: {message}", away)
+    if ticket := _GSSAPI.search(text):
+        code = _ENDED if _HAS_ENDED in text else int(ticket[1]) - 2**32
+        sentence, away = _TICKETS.get(code, (ticket[2].rpartition(": ")[2], False))
+        return _Reason(f"Kerberos: {sentence}", away)
     for said, reason in _SAID.items():
         if said in text:
             return reason

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skidway.audit.output import OutputConnection, StoreFailed
-from skidway.audit.output.hadoop_files import SPARK_FILES, check
+from skidway.audit.output.hdfs.configuration import SPARK_FILES, read
 
 GOOD = b"<configuration><property><name>a</name><value>b</value></property></configuration>"
 
@@ -51,11 +51,11 @@ def test_only_files_that_somebody_reads_are_checked(tmp_path: Path) -> None:
     (tmp_path / "core-site.xml").write_bytes(b"\xef\xbb\xbf" + GOOD)
     (tmp_path / "yarn-site.xml").write_bytes(b"<c")
     here, missing = str(tmp_path), str(tmp_path / "missing")
-    check(environ={})
-    check(environ={"HADOOP_CONF_DIR": here, "HADOOP_HOME": here})
-    check(environ={"HADOOP_CONF_DIR": missing, "HADOOP_HOME": here})
-    check(environ={"HADOOP_CONF_DIR": f"{here}/core-site.xml"})
+    read(environ={})
+    read(environ={"HADOOP_CONF_DIR": here, "HADOOP_HOME": here})
+    read(environ={"HADOOP_CONF_DIR": missing, "HADOOP_HOME": here})
+    read(environ={"HADOOP_CONF_DIR": f"{here}/core-site.xml"})
     with pytest.raises(StoreFailed, match=r"etc/hadoop/core-site.xml \(found by HADOOP_HOME\)"):
-        check(environ={"HADOOP_HOME": here})
+        read(environ={"HADOOP_HOME": here})
     with pytest.raises(StoreFailed, match=r"yarn-site.xml \(found by HADOOP_CONF_DIR\)"):
-        check(SPARK_FILES, {"HADOOP_CONF_DIR": here})
+        read(None, SPARK_FILES, {"HADOOP_CONF_DIR": here})

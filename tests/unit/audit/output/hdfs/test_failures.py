@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from skidway.audit.output import StoreFailed, StoreUnreachable
-from skidway.audit.output.hdfs_failures import failures
+from skidway.audit.output.hdfs.failures import failures
 from skidway.errors import SkidwayError
 
 PATH = "hdfs://nn:8020/logs/file"
@@ -70,10 +70,6 @@ NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }
             OSError("No route to host (os error 113)"),
             StoreUnreachable,
             "no connection to the NameNode or a DataNode: No route to host (os error 113)",
-        ),
-        (
-            RuntimeError('InvalidArgument("No NameNode hosts found")'), StoreFailed,
-            "it is neither host:port nor a name service in the hdfs-site.xml of HADOOP_CONF_DIR",
         ),
         (IsADirectoryError("/logs/file"), StoreFailed, "/logs/file"),
         (ValueError(""), StoreFailed, "ValueError"),

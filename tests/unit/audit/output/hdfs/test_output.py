@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from skidway.audit.output.hdfs import HdfsOutput
+from skidway.audit.output.hdfs.output import HdfsOutput
 
 
 class _Status(NamedTuple):

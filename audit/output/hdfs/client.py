@@ -1,0 +1,109 @@
+"""Makes the client of hdfs-native for an output: who the program is, and how long it waits."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from hdfs_native import Client
+
+from skidway.audit.output import OutputConnection, StoreFailed
+from skidway.audit.output.hadoop_client import PRINCIPAL, HadoopClient
+from skidway.audit.output.hdfs import configuration, keytab
+from skidway.audit.output.hdfs.address import Address, address_of
+from skidway.audit.output.hdfs.configuration import Configuration
+from skidway.audit.output.hdfs.failures import failures
+from skidway.audit.output.hdfs.handshake import requires_kerberos
+from skidway.errors import ConfigurationRefused
+
+ATTEMPTS: Final = 8
+"""How often the client asks each NameNode, with pauses of up to 3 s. With these settings, an
+operation fails if no NameNode has answered for about 20 s; with the client's defaults, only after 3
+minutes. A client of two NameNodes pauses only after each second attempt."""
+
+_LIBRARY: Final = "libgssapi_krb5.so.2"
+_TOKENS: Final = "HADOOP_TOKEN_FILE_LOCATION"
+"""The variable with the file of delegation tokens, which Hadoop gives to the tasks of a job."""
+
+
+def connect(
+    connection: OutputConnection, environ: Mapping[str, str] = os.environ
+) -> tuple[Address, Client]:
+    """Returns the address of an output, and a client for it. Raises ConfigurationRefused, and
+    StoreFailed if the NameNode does not authenticate as expected, or a file cannot be read."""
+    hadoop = connection.hadoop
+    hadoop.check()
+    known = configuration.read(hadoop.conf_dir, environ=environ)
+    address = address_of(connection.url, known)
+    is_kerberos = known.is_kerberos or hadoop.principal is not None
+    _check_name_nodes(address, is_kerberos=is_kerberos)
+    settings = {
+        "dfs.client.failover.max.attempts": str(ATTEMPTS * len(address.name_nodes)),
+        "dfs.client.failover.sleep.max.millis": "3000",
+    }
+    identity = {}
+    if is_kerberos:
+        _check_library(_LIBRARY)
+        settings |= _secured(known)
+        if _TOKENS not in environ:  # the client would not use the tokens
+            identity = _identity(hadoop)
+    directory = None if known.directory is None else str(known.directory)
+    with failures("connect to", address.server):
+        return address, Client(address.server, settings, directory, **identity)
+
+
+def _secured(known: Configuration) -> dict[str, str]:
+    """Returns the settings without which the client speaks neither with a NameNode nor a DataNode
+    of a cluster with Kerberos. How DataNodes protect data, they say themselves."""
+    found = {"hadoop.security.authentication": "kerberos"}
+    if "dfs.data.transfer.protection" not in known.properties:
+        found["dfs.data.transfer.protection"] = "authentication"
+    return found
+
+
+def _identity(hadoop: HadoopClient) -> dict[str, str]:
+    """Returns the arguments with which the client gets its tickets from a keytab, and renews them.
+    All clients of this process share the tickets, so that those that are made while the KDC is away
+    have one. Raises ConfigurationRefused."""
+    name = hadoop.name
+    if name is None or hadoop.keytab is None:
+        return {}
+    keytab.check(Path(hadoop.keytab), name)
+    return {
+        "kerberos_principal": name,
+        "kerberos_keytab": hadoop.keytab,
+        "kerberos_cache": f"MEMORY:{name} {hadoop.keytab}",
+    }
+
+
+def _check_name_nodes(address: Address, *, is_kerberos: bool) -> None:
+    """Raises ConfigurationRefused if a NameNode requires Kerberos and nothing here says so, and
+    StoreFailed if it is the other way round. A NameNode that does not answer may be away."""
+    for each in address.name_nodes:
+        required = requires_kerberos(each)
+        if required is None or required == is_kerberos:
+            continue
+        if required:
+            raise ConfigurationRefused(
+                f"{address.server}: {each} requires Kerberos: set {PRINCIPAL} and its keytab, or"
+                " hadoop.security.authentication in Hadoop's core-site.xml"
+            )
+        raise StoreFailed(
+            f"{address.server}: {each} does not authenticate by Kerberos, so nobody can say who"
+            " answers there"
+        )
+
+
+@cache
+def _check_library(name: str) -> None:
+    try:
+        ctypes.CDLL(name)
+    except OSError as error:
+        raise ConfigurationRefused(
+            f"{name} is missing, which Kerberos needs: install the package libgssapi-krb5-2"
+            " (Debian, Ubuntu) or krb5-libs (Red Hat)"
+        ) from error

@@ -1,0 +1,42 @@
+"""Asks a NameNode how its clients authenticate.
+
+hdfs-native says only after 20 s that a connection is closed again and again, if the NameNode
+requires Kerberos and nothing says so here. And if the NameNode does not, a client with Kerberos
+sends it data nevertheless.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+from typing import Final
+
+KERBEROS: Final = b"KERBEROS"
+SIMPLE: Final = b"SIMPLE"
+ANSWER_MAX: Final = 64 << 10
+ASKED_S: Final = 2.0
+
+_PREAMBLE: Final = b"hrpc" + bytes.fromhex("09 00 df")
+"""Version 9, no service class, authentication by SASL."""
+_HEADER: Final = bytes.fromhex("08 02  10 00  18 41  22 00  28 01")
+"""Of hadoop.common.RpcRequestHeaderProto: a protocol buffer, the final packet, call -33, no client,
+retry -1."""
+_NEGOTIATE: Final = bytes.fromhex("10 01")
+"""Of hadoop.common.RpcSaslProto: the state NEGOTIATE."""
+_QUESTION: Final = bytes((len(_HEADER),)) + _HEADER + bytes((len(_NEGOTIATE),)) + _NEGOTIATE
+
+
+def requires_kerberos(name_node: str) -> bool | None:
+    """Returns whether a NameNode (host:port) offers Kerberos to its clients, and nothing less;
+    None if it does not answer. See Hadoop's Server.java, `Connection` and its preamble."""
+    host, _, port = name_node.rpartition(":")
+    with contextlib.suppress(OSError, struct.error, ValueError):
+        address = host.strip("[]"), int(port)
+        with socket.create_connection(address, ASKED_S) as connection:
+            connection.sendall(_PREAMBLE + struct.pack(">i", len(_QUESTION)) + _QUESTION)
+            with connection.makefile("rb") as file:
+                (length,) = struct.unpack(">i", file.read(4))
+                answer = file.read(min(length, ANSWER_MAX))
+        return KERBEROS in answer and SIMPLE not in answer
+    return None

@@ -1,0 +1,109 @@
+"""A real KDC (MIT Kerberos) for tests. It listens on the loopback interface."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from support import peers
+from support.processes import Program, accepts, free_port, running
+
+REALM = "EXAMPLE.TEST"
+CLOCK_SKEW_S = 5
+"""For how long after its end a ticket is still taken."""
+PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+SERVER = Path("/usr/sbin/krb5kdc")
+PACKAGES = ("krb5-kdc", "krb5-admin-server", "krb5-user")
+WHY = "krb5-kdc, a Kerberos server, is needed"
+
+_CLIENT = """[libdefaults]
+default_realm = {realm}
+dns_lookup_kdc = false
+dns_lookup_realm = false
+dns_canonicalize_hostname = false
+rdns = false
+udp_preference_limit = 1
+clockskew = {skew}
+kdc_timesync = 0
+[realms]
+{realm} = {{
+  kdc = 127.0.0.1:{port}
+}}
+[domain_realm]
+localhost = {realm}
+"""
+_SERVER = """[kdcdefaults]
+kdc_listen = 127.0.0.1:{port}
+kdc_tcp_listen = 127.0.0.1:{port}
+[realms]
+{realm} = {{
+  database_name = {folder}/principal
+  key_stash_file = {folder}/stash
+  acl_file = {folder}/acl
+  max_life = 10h
+}}
+"""
+
+
+class Kdc:
+    """A realm with its own KDC. conf: the krb5.conf of its clients. env: the variables with which
+    programs use this realm."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        self.conf = folder / "krb5.conf"
+        self.env = {"KRB5_CONFIG": str(self.conf), "KRB5_KDC_PROFILE": str(folder / "kdc.conf")}
+        self.server = Program([str(SERVER), "-n"], folder / "krb5kdc.out", env=self.env)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Kdc]:
+        """Makes the realm, and runs its KDC during the `with` block."""
+        if not SERVER.exists():
+            raise peers.PeerMissing(f"{WHY}: apt-get install {' '.join(PACKAGES)}")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        words = {"realm": REALM, "port": self.port, "folder": self.folder, "skew": CLOCK_SKEW_S}
+        self.conf.write_text(_CLIENT.format(**words))
+        (self.folder / "kdc.conf").write_text(_SERVER.format(**words))
+        (self.folder / "acl").touch()
+        self._run("kdb5_util", "create", "-s", "-r", REALM, "-P", "secret")
+        with running(self.server, self.is_ready):
+            yield self
+
+    def is_ready(self) -> bool:
+        """Returns whether the KDC accepts connections."""
+        return accepts(self.port)
+
+    def keytab(self, *principals: str, name: str = "") -> Path:
+        """Adds principals that are missing, gives each new keys, and returns a new keytab with
+        them. name: of the keytab's file."""
+        path = self.folder / (name or f"{principals[0].partition('/')[0]}.keytab")
+        path.unlink(missing_ok=True)
+        for principal in principals:
+            self.admin(f"addprinc -randkey {principal}")
+            self.admin(f"ktadd -k {path} {principal}")
+        return path
+
+    @contextlib.contextmanager
+    def tickets(self, principal: str, keytab: str) -> Iterator[str]:
+        """Gets a ticket, as somebody who runs kinit does, and yields the name of its cache."""
+        cache = f"FILE:{self.folder / 'ccache'}"
+        self._run("kinit", "-c", cache, "-k", "-t", keytab, principal)
+        yield cache
+        self._run("kdestroy", "-c", cache)
+
+    def admin(self, query: str) -> str:
+        """Runs a query of kadmin, and returns what it prints."""
+        return self._run("kadmin.local", "-q", query)
+
+    def _run(self, command: str, *words: str) -> str:
+        done = subprocess.run(
+            [command, *words],
+            env={**os.environ, **self.env, "PATH": PATH},
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout + done.stderr
