@@ -306,22 +306,29 @@ def _history(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
+    from skidway.audit.output import StoreUnreachable
     from skidway.audit.output.hdfs import configuration
     from skidway.loader.spark import properties, scratch
 
     settings = _settings(args)
     settings.registry.check_files()
     _become_owner(settings)
-    store = settings.output.store()
+    store, remarks = settings.output.store(), []
     if settings.output.directory is not None and (found := obstacle(Path(store.url))):
         raise ConfigurationRefused(f"output: {found}")
+    if settings.output.is_hdfs:
+        try:
+            store.names("")
+        except StoreUnreachable as error:
+            remarks.append(f"But loads would fail now: {error}.")
     configuration.read(settings.hadoop.conf_dir, configuration.SPARK_FILES)
     scratch.check(properties.temporary_directories(settings, Path(tempfile.gettempdir())))
-    remark = OPEN_CLUSTER.format(settings.master) if properties.is_open(settings) else None
+    if properties.is_open(settings):
+        remarks.append(OPEN_CLUSTER.format(settings.master))
     if args.json:
-        print_json({"ok": True, **({"says": remark} if remark else {})})
+        print_json({"ok": True, **({"says": " ".join(remarks)} if remarks else {})})
     else:
-        print_lines(["The loader's configuration is good.", *([remark] if remark else [])])
+        print_lines(["The loader's configuration is good.", *remarks])
     return 0
 
 

@@ -7,6 +7,7 @@ means that the programs can work, but that somebody should read the finding.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import shutil
@@ -48,6 +49,7 @@ PORTS: dict[int, str] = {
 }
 
 LOCAL = "localhost"
+KERBEROS_LIBRARY = "libgssapi_krb5.so.2"
 
 Verdict = Literal["good", "advice", "missing"]
 
@@ -68,6 +70,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield python(sys.version_info[:3])
     yield from parts()
     yield _java()
+    yield kerberos()
     yield open_files(*resource.getrlimit(resource.RLIMIT_NOFILE))
     yield memory(_memory_bytes())
     yield from names()
@@ -101,6 +104,21 @@ def python(version: tuple[int, int, int]) -> Finding:
     if version[:2] < PYTHON_NEEDED:
         return Finding("python", "missing", says, "install Python 3.11 or newer")
     return Finding("python", "good", f"{says} ({sys.executable})")
+
+
+def kerberos(library: str = KERBEROS_LIBRARY) -> Finding:
+    """Checks for the library with which a loader uses an HDFS with Kerberos."""
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return Finding(
+            "kerberos",
+            "advice",
+            f"{library} is missing",
+            "for an HDFS with Kerberos, install libgssapi-krb5-2 (Debian, Ubuntu) or krb5-libs"
+            " (Red Hat)",
+        )
+    return Finding("kerberos", "good", f"{library} is here")
 
 
 def parts() -> Iterator[Finding]:

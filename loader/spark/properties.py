@@ -144,7 +144,7 @@ def workers_python(settings: LoaderSettings) -> str:
 
 def _hadoop_environment() -> dict[str, str]:
     """Returns the properties that make tasks use HDFS as the loader does: under the name of the
-    loader's user, and with its configuration, which has the name services.
+    loader's user, with its configuration, which has the name services, and in its realm.
 
     The name is necessary because the loader must move the files that the tasks write. It is missing
     if the loader's user has no name.
@@ -157,6 +157,8 @@ def _hadoop_environment() -> dict[str, str]:
         if value := os.environ.get(variable):
             found[f"spark.executorEnv.{variable}"] = value
             break
+    if value := os.environ.get("KRB5_CONFIG"):
+        found["spark.executorEnv.KRB5_CONFIG"] = value
     return found
 
 

@@ -69,8 +69,8 @@ def register(subparsers: Any) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    if args.hdfs and not re.fullmatch(r"hdfs://[^/:]+:\d+/.+", args.hdfs):
-        raise UsageError(f"--hdfs {args.hdfs}: an HDFS URL begins with hdfs://host:port/folder")
+    if args.hdfs and not re.fullmatch(r"(hdfs|viewfs)://.*/.+", args.hdfs):
+        raise UsageError(f"--hdfs {args.hdfs}: an HDFS URL is hdfs://host:port/folder")
     if args.lines < 1:
         raise UsageError(f"--lines {args.lines}: at least one line is to be written")
     check_logs(args.logs)

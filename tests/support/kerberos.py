@@ -16,8 +16,6 @@ CLOCK_SKEW_S = 5
 """For how long after its end a ticket is still taken."""
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 SERVER = Path("/usr/sbin/krb5kdc")
-PACKAGES = ("krb5-kdc", "krb5-admin-server", "krb5-user")
-WHY = "krb5-kdc, a Kerberos server, is needed"
 
 _CLIENT = """[libdefaults]
 default_realm = {realm}
@@ -62,7 +60,7 @@ class Kdc:
     def running(self) -> Iterator[Kdc]:
         """Makes the realm, and runs its KDC during the `with` block."""
         if not SERVER.exists():
-            raise peers.PeerMissing(f"{WHY}: apt-get install {' '.join(PACKAGES)}")
+            raise peers.PeerMissing("krb5-kdc is not there: run `make peers`")
         self.folder.mkdir(parents=True, exist_ok=True)
         words = {"realm": REALM, "port": self.port, "folder": self.folder, "skew": CLOCK_SKEW_S}
         self.conf.write_text(_CLIENT.format(**words))

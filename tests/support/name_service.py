@@ -4,6 +4,7 @@ keep one active."""
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -77,6 +78,12 @@ class NameService:
         info = self._bean(at, "NameNode", "NameNodeInfo")
         return '"NumLiveDataNodes" : 1' in state and '"Safemode" : ""' in info
 
+    def fetch_token(self, file: Path, cache: str) -> None:
+        """Writes a delegation token of the owner of a cache of tickets, as Hadoop gives one to each
+        task of a job."""
+        fetcher = self._program("org.apache.hadoop.hdfs.tools.DelegationTokenFetcher", "client")
+        self._run(fetcher, "--renewer", "nobody", str(file), env={"KRB5CCNAME": cache})
+
     def _state(self, at: int) -> str | None:
         found = self._bean(at, "NameNode", "NameNodeStatus")
         return next((state for state in ("active", "standby") if f'"{state}"' in found), None)
@@ -137,8 +144,9 @@ class NameService:
             self._folder / f"{main.rpartition('.')[2]}-{name}.out",
         )  # fmt: skip
 
-    def _run(self, program: Program, *words: str) -> None:
+    def _run(self, program: Program, *words: str, env: Mapping[str, str] | None = None) -> None:
         done = subprocess.run(
-            [*program.command, *words], check=False, capture_output=True, text=True
-        )
+            [*program.command, *words], env={**os.environ, **(env or {})},
+            check=False, capture_output=True, text=True,
+        )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr

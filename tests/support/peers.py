@@ -1,7 +1,8 @@
 """Fetches peers into .cache/peers. A peer is foreign software with which tests compare Skidway, or
 to which they connect Skidway. The peers are the jars of Apache Kafka, of HDFS, of Confluent's Java
 client for schema registries, and of Spark's connectors for Kafka and Avro. The sources of
-kafka-python, with its own tests, are a peer, too.
+kafka-python, with its own tests, are a peer, too. The server of a Kerberos realm is a Debian
+package.
 
 `make peers` runs `python tests/support/peers.py`, which fetches the peers that are missing. The
 tests' fixtures fetch nothing; they raise PeerMissing if a peer is missing. The program needs Maven.
@@ -31,9 +32,10 @@ PEERS = ("kafka", "hdfs", "registry", "spark-kafka")
 SOURCES = ("kafka-python",)
 """Python distributions whose sources the tests need. Their versions and hashes are pinned in
 tests/peers."""
-DEBIAN = Path("/usr/bin")
-"""The directory of the commands from Debian packages, for the case that PATH does not contain
-it."""
+DEBIAN = (Path("/usr/bin"), Path("/usr/sbin"))
+"""The directories of the commands from Debian packages, for the case that PATH does not contain
+them."""
+KERBEROS = ("krb5-kdc", "krb5-admin-server", "krb5-user", "libgssapi-krb5-2")
 TRIES = 2
 
 
@@ -113,6 +115,12 @@ def provide_maven() -> str:
     return provide("mvn", ["maven"], "Maven is needed for the jars of Apache Kafka and HDFS")
 
 
+def provide_kdc() -> None:
+    """Installs the server of a Kerberos realm with apt-get, if it is missing and this program runs
+    as root. Raises SkidwayError if there is none."""
+    provide("krb5kdc", KERBEROS, "krb5-kdc, the server of a Kerberos realm, is one of the programs")
+
+
 def provide(command: str, packages: Sequence[str], why: str) -> str:
     """Returns the path of a command. If the command is missing and this program runs as root,
     installs the command's Debian packages with apt-get.
@@ -151,6 +159,7 @@ def main() -> int:
         for name in SOURCES:
             if not is_complete(name):
                 fetch_source(name)
+        provide_kdc()
     except SkidwayError as error:
         print(error, file=sys.stderr)
         return 1
@@ -158,8 +167,8 @@ def main() -> int:
 
 
 def _found(command: str) -> str | None:
-    usual = DEBIAN / command
-    return shutil.which(command) or (str(usual) if usual.exists() else None)
+    usual = (str(folder / command) for folder in DEBIAN if (folder / command).exists())
+    return shutil.which(command) or next(usual, None)
 
 
 def _digest(peer: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -19,13 +18,13 @@ from skidway.audit.output.hdfs.configuration import Configuration
 from skidway.audit.output.hdfs.failures import failures
 from skidway.audit.output.hdfs.handshake import requires_kerberos
 from skidway.errors import ConfigurationRefused
+from skidway.machine import Finding, kerberos
 
 ATTEMPTS: Final = 8
 """How often the client asks each NameNode, with pauses of up to 3 s. With these settings, an
 operation fails if no NameNode has answered for about 20 s; with the client's defaults, only after 3
 minutes. A client of two NameNodes pauses only after each second attempt."""
 
-_LIBRARY: Final = "libgssapi_krb5.so.2"
 _TOKENS: Final = "HADOOP_TOKEN_FILE_LOCATION"
 """The variable with the file of delegation tokens, which Hadoop gives to the tasks of a job."""
 
@@ -47,7 +46,7 @@ def connect(
     }
     identity = {}
     if is_kerberos:
-        _check_library(_LIBRARY)
+        _check_library()
         settings |= _secured(known)
         if _TOKENS not in environ:  # the client would not use the tokens
             identity = _identity(hadoop)
@@ -99,11 +98,13 @@ def _check_name_nodes(address: Address, *, is_kerberos: bool) -> None:
 
 
 @cache
-def _check_library(name: str) -> None:
-    try:
-        ctypes.CDLL(name)
-    except OSError as error:
-        raise ConfigurationRefused(
-            f"{name} is missing, which Kerberos needs: install the package libgssapi-krb5-2"
-            " (Debian, Ubuntu) or krb5-libs (Red Hat)"
-        ) from error
+def _library() -> Finding:
+    return kerberos()
+
+
+def _check_library() -> None:
+    """Raises ConfigurationRefused if the library is missing. The client would try again and again
+    to load it."""
+    found = _library()
+    if found.verdict != "good":
+        raise ConfigurationRefused(f"{found.says}: {found.advice}")

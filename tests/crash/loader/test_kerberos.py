@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from hdfs_native import Client
 
 from skidway.audit.output import OutputConnection
 from skidway.audit.output.hadoop_client import NO_SETTINGS, HadoopClient
@@ -18,6 +19,7 @@ from support.hdfs import Hdfs
 from support.kerberos import CLOCK_SKEW_S, REALM, Kdc
 from support.processes import Program, eventually
 from tests.crash.loader.conftest import (
+    ON_SPARK,
     Cluster,
     Loading,
     SharedSpark,
@@ -42,6 +44,12 @@ class Secured:
     hdfs: Hdfs
     loader: HadoopClient
 
+    def administer(self, act: Callable[[Client], object]) -> None:
+        """Calls `act` with a client of the HDFS's superuser."""
+        keys = str(self.kdc.folder / "nn.keytab")
+        superuser = HadoopClient(None, f"nn/localhost@{REALM}", keys)
+        act(connect(OutputConnection(f"{self.hdfs.url}/logs", superuser))[1])
+
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
@@ -51,12 +59,10 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         keytab = kdc.keytab("loader")
         kdc.admin(f"modprinc -maxlife {TICKET_S}seconds loader")
         with Hdfs(folder, kdc=kdc, permissions=True).running() as hdfs:
-            keys = str(kdc.folder / "nn.keytab")
-            administrator = HadoopClient(None, f"nn/localhost@{REALM}", keys)
-            _, client = connect(OutputConnection(f"{hdfs.url}/logs", administrator))
-            client.mkdirs("/logs", 0o750, create_parent=True)
-            client.set_owner("/logs", "loader", "hadoop")
-            yield Secured(kdc, hdfs, HadoopClient(None, LOADER, str(keytab)))
+            made = Secured(kdc, hdfs, HadoopClient(None, LOADER, str(keytab)))
+            made.administer(lambda client: client.mkdirs("/logs", 0o750, create_parent=True))
+            made.administer(lambda client: client.set_owner("/logs", "loader", "hadoop"))
+            yield made
 
 
 @pytest.fixture
@@ -66,20 +72,22 @@ def loading(secured: Secured, cluster: Cluster, spark: SharedSpark, tmp_path: Pa
     return made
 
 
-def test_a_killed_load_is_finished(loading: Loading) -> None:
+def test_a_killed_load_is_finished(loading: Loading, secured: Secured) -> None:
     """On an HDFS with Kerberos, every line has one row after several loads, although a run was
     killed and a record was sent twice."""
-    fill(loading, 0, 2000)
+    fill(loading, 0, 500)
     program = loading.start()
     staging = f"_skidway/{loading.topic}/staging"
     store = loading.store()
     eventually(lambda: any(store.files(staging)) or not program.running)
     program.kill()
     loading.loaded()
-    fill(loading, 1900, 200)
+    fill(loading, 400, 200)
     summary = loading.loaded()
     assert (summary["rows"], summary["repeats"]) == (200, 200)
-    assert hdfs_identities(loading) == lines(2100)
+    assert hdfs_identities(loading) == lines(600)
+    files = secured.hdfs.files(f"/logs/{loading.topic}")
+    assert {owner for owner, _ in files.values()} == {"loader"}
 
 
 def refused(loading: Loading, *more: str) -> tuple[int, str]:
@@ -224,3 +232,50 @@ def await_rows(loading: Loading, program: Program, first: int) -> None:
     wanted = lines(first + 100)
     eventually(lambda: hdfs_identities(loading) == wanted or not program.running)
     assert program.running, program.output()
+
+
+def test_a_keytab_is_replaced_while_loads_run(loading: Loading, secured: Secured) -> None:
+    """If the principal gets a new key, and the new keytab replaces the old one, a loader that runs
+    goes on without a restart, also after its last ticket of the old key has ended."""
+    secured.kdc.keytab("turned")
+    secured.kdc.admin(f"modprinc -maxlife {TICKET_S}seconds turned")
+    keytab = secured.kdc.keytab("turned")
+    secured.administer(lambda client: client.set_owner("/logs", "turned", "hadoop"))
+    loading.hadoop = HadoopClient(None, f"turned@{REALM}", str(keytab))
+    program = loading.start_resident()
+    await_rows(loading, program, 0)
+    os.replace(secured.kdc.keytab("turned", name="next"), keytab)
+    began = time.monotonic()
+    eventually(lambda: time.monotonic() > began + TICKET_S + 2 * CLOCK_SKEW_S)
+    await_rows(loading, program, 100)
+    key = keytab.read_bytes()[-32:]
+    for text in (program.log, Path(f"/proc/{program.pid}/cmdline")):
+        assert not any(each in text.read_bytes() for each in (key, key.hex().encode()))
+    assert program.stop() == 0
+    secured.administer(lambda client: client.set_owner("/logs", "loader", "hadoop"))
+
+
+def test_a_data_node_dies(loading: Loading, secured: Secured) -> None:
+    """If the only DataNode is killed while a load writes, the load fails as one that may succeed
+    later, or goes on; after the DataNode is back, every line has one row."""
+    fill(loading, 0, 500)
+    program = loading.start()
+    staging = f"_skidway/{loading.topic}/staging"
+    store = loading.store()
+    eventually(lambda: any(store.files(staging)) or not program.running)
+    secured.hdfs.data_node.kill()
+    secured.hdfs.data_node.start()
+    assert program.wait() in (0, 3), program.output()
+    secured.hdfs.await_data_nodes()
+    loading.loaded()
+    assert hdfs_identities(loading) == lines(500)
+
+
+@pytest.mark.foreign
+def test_a_load_on_spark(loading: Loading) -> None:
+    """Tasks on Spark get their own tickets from the keytab, and write as the loader."""
+    loading.way = ON_SPARK
+    fill(loading, 0, 1500)
+    program = loading.start()
+    assert program.wait() == 0, program.output()
+    assert hdfs_identities(loading) == lines(1500)

@@ -28,7 +28,7 @@ from tests.crash.loader.conftest import (
     loading_of,
 )
 
-pytestmark = [pytest.mark.java]
+pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
 LOADER = f"loader@{REALM}"
 
@@ -146,3 +146,20 @@ def test_recount_reads_the_same_settings(loading: Loading) -> None:
     )  # fmt: skip
     (found,) = json.loads(done.stdout)["topics"]
     assert (found["rows"], found["faults"]) == (200, [])
+
+
+def test_tasks_use_the_tokens_that_hadoop_gives_them(
+    loading: Loading, lake: NameService, kdc: Kdc, tmp_path: Path
+) -> None:
+    """If Hadoop has given a process delegation tokens, the process uses them and needs neither a
+    ticket nor a keytab."""
+    file = tmp_path / "tokens"
+    with kdc.tickets("loader", str(kdc.folder / "loader.keytab")) as cache:
+        lake.fetch_token(file, cache)
+    fill(loading, 0, 100)
+    hadoop = loading.hadoop
+    loading.hadoop = HadoopClient(hadoop.conf_dir, LOADER, "/nowhere")
+    program = loading.start(env={"HADOOP_TOKEN_FILE_LOCATION": str(file)})
+    assert program.wait() == 0, program.output()
+    loading.hadoop = hadoop
+    assert hdfs_identities(loading) == lines(100)

@@ -64,6 +64,22 @@ def test_with_a_time_between_runs_the_service_stays() -> None:
     assert {**stays["Service"], "Environment": hdfs} == once["Service"]
 
 
+def test_the_keytab_is_named_for_loads_and_recounts() -> None:
+    """If the inventory has a keytab, the loader's settings and the recount's unit name the file
+    that the role places. Without one, neither has a setting for HDFS."""
+    given = {"hadoop.conf.dir": "/etc/hadoop/conf", "kerberos.principal": "etl/_HOST@A.B"}
+    found = role(loader_keytab="files/etl.keytab", loader_settings=given, skidway_signatures="off")
+    path = "/etc/skidway/loader/krb5.keytab"
+    assert found["common_settings"]["kerberos.keytab"] == path
+    unit = found["common_overrides"]["skidway-recount.service"]["Service"]["Environment"]
+    assert unit[-1] == (
+        '"RECOUNT_SETTINGS=--set hadoop.conf.dir=/etc/hadoop/conf '
+        f'--set kerberos.principal=etl/_HOST@A.B --set kerberos.keytab={path}"'
+    )
+    assert "kerberos" not in str(role()["common_settings"])
+    assert "kerberos" not in str(role()["common_overrides"])
+
+
 def test_a_version_without_the_unit_is_run_by_the_timer() -> None:
     """If the installed version has no unit for the resident service (which keeps running), the role
     sets up single runs. So loads continue after a downgrade to such a version."""

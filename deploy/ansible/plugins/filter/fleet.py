@@ -65,6 +65,7 @@ FILTERS: tuple[Callable[..., Any], ...] = (
     tiers.topics_to_load,
     units.drop_in,
     units.environment,
+    units.set_options,
     units.protect_home,
     units.unit_text,
     versions.is_older,

@@ -36,6 +36,13 @@ def environment(variables: Mapping[str, Any]) -> list[str]:
     return [f'"{name}={_quoted(str(value))}"' for name, value in variables.items()]
 
 
+def set_options(settings: Mapping[str, Any]) -> str:
+    """Returns settings as the words of a command line, `--set KEY=VALUE`, without those that have
+    no value."""
+    given = {key: value for key, value in settings.items() if value not in (None, "")}
+    return " ".join(f"--set {key}={value}" for key, value in given.items())
+
+
 def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
     """Returns the sections of a service's drop-in: the entries in `given` override the entries that
     the role derives (`service`).

@@ -24,6 +24,17 @@ NO_DATA_NODE = (
     "minReplication nodes. There are 0 datanode(s) running and 0 node(s) are excluded in this "
     f'operation.{STACK}")'
 )
+
+
+def gssapi(routine: str, minor: int, text: str) -> RuntimeError:
+    """Returns the client's error for an error of the Kerberos library."""
+    return RuntimeError(
+        f'GSSAPIError(GssMajorCodes {{ raw: "0x000d0000", calling_error: "none", routine_error: '
+        f'"{routine}", supplementary_info: "0x0000" }}, {minor}, "Unspecified GSS failure.  Minor '
+        f'code may provide more information: {text}")'
+    )
+
+
 NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }]'
 
 
@@ -70,6 +81,28 @@ NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }
             OSError("No route to host (os error 113)"),
             StoreUnreachable,
             "no connection to the NameNode or a DataNode: No route to host (os error 113)",
+        ),
+        (
+            gssapi("GSS_S_FAILURE", 2529638944, "Ticket expired"), StoreUnreachable,
+            "Kerberos: its ticket has ended, and no KDC has given a new one",
+        ),
+        (
+            gssapi("GSS_S_CREDENTIALS_EXPIRED", 0, "Success"), StoreUnreachable,
+            "Kerberos: its ticket has ended, and no KDC has given a new one",
+        ),
+        (
+            gssapi("GSS_S_NO_CRED", 2529638943, "Decrypt integrity check failed"), StoreFailed,
+            "Kerberos: the principal's key in the keytab is not that of the KDC",
+        ),
+        (
+            gssapi("GSS_S_FAILURE", 7, "A new trouble"), StoreFailed, "Kerberos: A new trouble",
+        ),
+        (
+            RuntimeError(
+                'FatalRPCError("javax.security.sasl.SaslException", "GSS initiate failed")'
+            ),
+            StoreUnreachable,
+            "the NameNode refuses it: GSS initiate failed",
         ),
         (IsADirectoryError("/logs/file"), StoreFailed, "/logs/file"),
         (ValueError(""), StoreFailed, "ValueError"),
