@@ -34,7 +34,7 @@ PYTEST = started=$$(date +%s); status=0; \
 help:
 	@echo 'make demo      a million lines through the whole pipeline here, with kills; ARGS="--quick", "--logs GLOB" for yours'
 	@echo 'make test      rules, types, imports, all unit tests, every model, and each promise on real programs'
-	@echo 'make test-deep   test, then the rest of every suite, with Apache Kafka and HDFS, whose jars Maven fetches'
+	@echo 'make test-deep   test, then the rest of every suite, with Apache Kafka, HDFS and a KDC, which Maven and apt-get fetch'
 	@echo 'make foreign   tests with clients for Node, Go and Java, an older Spark, and Debian packages: rsyslog, Prometheus, Chromium'
 	@echo 'make test-deploy   the Ansible collection on three Debian hosts of its own; needs root'
 	@echo 'make test-all  test-deep, model, foreign, lint-ansible and test-deploy'

@@ -69,7 +69,7 @@ def register(subparsers: Any) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    if args.hdfs and not re.fullmatch(r"(hdfs|viewfs)://.*/.+", args.hdfs):
+    if args.hdfs and not re.fullmatch(r"(hdfs|viewfs)://[^/]*/.+", args.hdfs):
         raise UsageError(f"--hdfs {args.hdfs}: an HDFS URL is hdfs://host:port/folder")
     if args.lines < 1:
         raise UsageError(f"--lines {args.lines}: at least one line is to be written")

@@ -18,8 +18,8 @@ _FORM: Final = "hdfs://host:port/folder, or hdfs://name-service/folder"
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """server: the URL without the folder. root: the folder, absolute. name_nodes: the addresses of
-    the NameNodes, host:port, as in the URL or in the configuration."""
+    """server: the URL as given, without the folder. root: the folder, absolute. name_nodes: the
+    addresses of the NameNodes, host:port, as in the URL or in the configuration."""
 
     server: str
     root: str
@@ -33,6 +33,7 @@ def address_of(url: str, configuration: Configuration) -> Address:
     folder = parts.path.strip("/")
     if not parts.scheme or not folder:
         raise ConfigurationRefused(f"output: {url} must name a NameNode and a folder, as {_FORM}")
+    server = f"{parts.scheme}://{parts.netloc}"
     if not parts.netloc:
         default = configuration.properties.get(_DEFAULT, "")
         if _parts(default).scheme != parts.scheme or not _parts(default).netloc:
@@ -41,7 +42,6 @@ def address_of(url: str, configuration: Configuration) -> Address:
                 f" ({_DEFAULT})"
             )
         parts = parts._replace(netloc=_parts(default).netloc)
-    server = f"{parts.scheme}://{parts.netloc}"
     return Address(server, f"/{folder}", _name_nodes(url, parts, configuration))
 
 

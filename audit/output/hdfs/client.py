@@ -52,7 +52,7 @@ def connect(
             identity = _identity(hadoop)
     directory = None if known.directory is None else str(known.directory)
     with failures("connect to", address.server):
-        return address, Client(address.server, settings, directory, **identity)
+        return address, Client(f"{address.server}/", settings, directory, **identity)
 
 
 def _secured(known: Configuration) -> dict[str, str]:

@@ -12,6 +12,8 @@ from jinja2.nativetypes import NativeEnvironment
 from deploy import variables
 from deploy.ansible.plugins.plugin_utils.clusters import counters
 from deploy.ansible.plugins.plugin_utils.identities import identity
+from skidway.audit.output.hdfs.address import address_of
+from skidway.audit.output.hdfs.configuration import Configuration
 from skidway.audit.output.local import LocalOutput
 from skidway.audit.settings import AuditSettings, CounterSettings
 from skidway.audit.signing.identity import Identity, Role
@@ -63,11 +65,18 @@ def test_a_loader_may_sign_with_the_key_that_it_gets(written: str) -> None:
     assert found["common_settings"]["audit.key.location"] == "/etc/skidway/loader/audit.key"
 
 
-@pytest.mark.parametrize("written", ["hdfs://nn:8020/logs", "hdfs://nn:8020/logs/"])
+@pytest.mark.parametrize(
+    "written", ["hdfs://nn:8020/logs", "hdfs://nn:8020/logs/", "viewfs://site/a/b", "hdfs:///logs"]
+)
 def test_an_output_in_hdfs_has_the_name_that_the_loader_gives_it(written: str) -> None:
-    """The key of a loader into HDFS is made for the NameNode and the folder."""
+    """The key of a loader into HDFS is made for the URL by which the loader names its output."""
     found = identity({"cluster.name": "offline", "output": written}, "loader")
-    assert found == "loader/offline/hdfs://nn:8020/logs"
+    known = {
+        "fs.defaultFS": "hdfs://nn:8020",
+        "fs.viewfs.mounttable.site.linkFallback": "hdfs://nn:8020/",
+    }
+    address = address_of(written, Configuration(None, "", known))
+    assert found == f"loader/offline/{address.server}{address.root}"
 
 
 def test_the_recount_signs_with_a_key_of_its_host() -> None:

@@ -43,7 +43,7 @@ def identity(settings: Settings, role: str) -> str:
 
 def _output(text: str) -> str:
     """Returns the name that the loader has for its output."""
-    if not text.startswith("hdfs://"):
+    if not text.startswith(("hdfs://", "viewfs://")):
         return str(PurePosixPath(text.removeprefix("file://")))
     url = urlsplit(text)
-    return f"hdfs://{url.netloc}/{url.path.strip('/')}"
+    return f"{url.scheme}://{url.netloc}/{url.path.strip('/')}"

@@ -28,7 +28,7 @@ TWO = ("h1:8020", "h2:8020")
         ("hdfs://h3:8020/logs/", Address("hdfs://h3:8020", "/logs", ("h3:8020",))),
         ("hdfs://[::1]:8020/logs", Address("hdfs://[::1]:8020", "/logs", ("[::1]:8020",))),
         ("hdfs://lake/logs/a", Address("hdfs://lake", "/logs/a", TWO)),
-        ("hdfs:///logs", Address("hdfs://lake", "/logs", TWO)),
+        ("hdfs:///logs", Address("hdfs://", "/logs", TWO)),
         ("viewfs://site/logs", Address("viewfs://site", "/logs", (*TWO, "h3:8020"))),
     ],
 )
