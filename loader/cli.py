@@ -30,6 +30,7 @@ from skidway.telemetry import Health, TelemetryServer
 
 if TYPE_CHECKING:
     from skidway.loader.runs.progress_display import ProgressLine
+    from skidway.loader.store import Store, StoreConnection
 
 PROGRAM = "loader"
 
@@ -306,7 +307,6 @@ def _history(args: argparse.Namespace) -> int:
 
 
 def _validate(args: argparse.Namespace) -> int:
-    from skidway.audit.output import StoreUnreachable
     from skidway.audit.output.hdfs import configuration
     from skidway.loader.spark import properties, scratch
 
@@ -316,11 +316,8 @@ def _validate(args: argparse.Namespace) -> int:
     store, remarks = settings.output.store(), []
     if settings.output.directory is not None and (found := obstacle(Path(store.url))):
         raise ConfigurationRefused(f"output: {found}")
-    if settings.output.is_hdfs:
-        try:
-            store.names("")
-        except StoreUnreachable as error:
-            remarks.append(f"But loads would fail now: {error}.")
+    if settings.output.is_hdfs and (why := _unreachable(settings.output, store)):
+        remarks.append(f"But a load would fail now: {why}.")
     configuration.read(settings.hadoop.conf_dir, configuration.SPARK_FILES)
     scratch.check(properties.temporary_directories(settings, Path(tempfile.gettempdir())))
     if properties.is_open(settings):
@@ -330,6 +327,20 @@ def _validate(args: argparse.Namespace) -> int:
     else:
         print_lines(["The loader's configuration is good.", *remarks])
     return 0
+
+
+def _unreachable(connection: StoreConnection, store: Store) -> str:
+    """Returns why the output on HDFS cannot be reached at the moment; otherwise an empty text."""
+    from skidway.audit.output import StoreUnreachable
+    from skidway.audit.output.hdfs import client
+
+    try:
+        if why := client.silent(connection):
+            return why
+        store.names("")
+    except StoreUnreachable as error:
+        return str(error)
+    return ""
 
 
 class _Interrupt:

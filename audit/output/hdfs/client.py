@@ -55,6 +55,15 @@ def connect(
         return address, Client(f"{address.server}/", settings, directory, **identity)
 
 
+def silent(connection: OutputConnection) -> str:
+    """Returns a sentence if none of the output's NameNodes answers at the moment; otherwise an
+    empty text. Raises ConfigurationRefused and StoreFailed."""
+    address = address_of(connection.url, configuration.read(connection.hadoop.conf_dir))
+    if any(requires_kerberos(each) is not None for each in address.name_nodes):
+        return ""
+    return f"no NameNode answers ({', '.join(address.name_nodes)})"
+
+
 def _secured(known: Configuration) -> dict[str, str]:
     """Returns the settings without which the client speaks neither with a NameNode nor a DataNode
     of a cluster with Kerberos. How DataNodes protect data, they say themselves."""

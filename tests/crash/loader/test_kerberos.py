@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
+from urllib.parse import urlsplit
 
 import pytest
 from hdfs_native import Client
@@ -279,3 +281,18 @@ def test_a_load_on_spark(loading: Loading) -> None:
     program = loading.start()
     assert program.wait() == 0, program.output()
     assert hdfs_identities(loading) == lines(1500)
+
+
+def test_validate_says_what_a_load_would_meet(loading: Loading, secured: Secured) -> None:
+    """`skidway load validate` connects as a load does. If nobody answers, it says so at once, and
+    that the configuration itself is good."""
+    good = loading.spark.run(loading.arguments(verb="validate"))
+    assert json.loads(good.stdout) == {"ok": True}, good.stderr
+    secured.hdfs.name_node.kill()
+    away = loading.spark.run(loading.arguments(verb="validate"))
+    secured.hdfs.name_node.start()
+    secured.hdfs.await_data_nodes()
+    address = urlsplit(secured.hdfs.url).netloc
+    assert json.loads(away.stdout) == {
+        "ok": True, "says": f"But a load would fail now: no NameNode answers ({address})."
+    }  # fmt: skip

@@ -121,8 +121,10 @@ class Line:
         tokens = [token.span() for token in _TOKEN.finditer(self.text)]
         for at in [first for first, _ in tokens] + [len(self.text)]:
             for each in INSERTED:
-                for text in (each, f"{each} ", f" {each}", f" {each} "):
+                for text in (each, f" {each} "):
                     yield self.changed(text, at, at, each)
+            for text in (f"{INSERTED[0]} ", f" {INSERTED[0]}"):
+                yield self.changed(text, at, at, INSERTED[0])
         for first, end in tokens:
             if self.text[first].isalnum():  # then a column that ends where it begins is the same
                 yield Changed(self.text[:first] + self.text[end:], first + 1, end - 1)
