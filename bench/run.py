@@ -1,8 +1,8 @@
 """`make bench`: runs the named benchmarks, prints their tables, and writes CSV files, plots, and
 the tables in docs/performance.md.
 
-By default all benchmarks run, except the experiment of the Kafka paper, which installs further
-servers (`make bench-paper`).
+By default all benchmarks run, except `kerberos`, which needs a KDC (`make peers` installs it), and
+the experiment of the Kafka paper, which installs further servers (`make bench-paper`).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from bench import (
     consume,
     fleet,
     idle,
+    kerberos,
     latency,
     line,
     loader,
@@ -50,7 +51,7 @@ ALONE: Mapping[str, Callable[[], Result]] = {
     "mirror": mirror.run,
     "small": small.run,
 }
-WHEN_NAMED: Mapping[str, Callable[[], Result]] = {"paper": experiment.run}
+WHEN_NAMED: Mapping[str, Callable[[], Result]] = {"kerberos": kerberos.run, "paper": experiment.run}
 BY_DEFAULT = (*ON_BROKERS, *ALONE)
 NAMES = (*BY_DEFAULT, *WHEN_NAMED)
 DRAWN: Mapping[str, Sequence[str]] = {
