@@ -12,7 +12,7 @@ from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import pytest
-from hdfs_native import Client
+from hdfs_native import Client, FileStatus
 
 from skidway.audit.output import OutputConnection
 from skidway.audit.output.hadoop_client import NO_SETTINGS, HadoopClient
@@ -88,8 +88,11 @@ def test_a_killed_load_is_finished(loading: Loading, secured: Secured) -> None:
     summary = loading.loaded()
     assert (summary["rows"], summary["repeats"]) == (200, 200)
     assert hdfs_identities(loading) == lines(600)
-    files = secured.hdfs.files(f"/logs/{loading.topic}")
-    assert {owner for owner, _ in files.values()} == {"loader"}
+    made: list[FileStatus] = []
+    folder = f"/logs/{loading.topic}"
+    secured.administer(lambda client: made.extend(client.list_status(folder, recursive=True)))
+    found = {(each.owner, each.isdir, each.permission) for each in made}
+    assert found == {("loader", False, 0o640), ("loader", True, 0o750)}
 
 
 def refused(loading: Loading, *more: str) -> tuple[int, str]:
