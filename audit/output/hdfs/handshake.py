@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import time
 from typing import Final
 
 KERBEROS: Final = b"KERBEROS"
@@ -35,8 +36,20 @@ def requires_kerberos(name_node: str) -> bool | None:
         address = host.strip("[]"), int(port)
         with socket.create_connection(address, ASKED_S) as connection:
             connection.sendall(_PREAMBLE + struct.pack(">i", len(_QUESTION)) + _QUESTION)
-            with connection.makefile("rb") as file:
-                (length,) = struct.unpack(">i", file.read(4))
-                answer = file.read(min(length, ANSWER_MAX))
+            until = time.monotonic() + ASKED_S
+            (length,) = struct.unpack(">I", _received(connection, 4, until))
+            answer = _received(connection, min(length, ANSWER_MAX), until)
         return KERBEROS in answer and SIMPLE not in answer
     return None
+
+
+def _received(connection: socket.socket, count: int, until: float) -> bytes:
+    """Returns `count` bytes of an answer, or fewer if it ends before. Raises TimeoutError."""
+    data = b""
+    while len(data) < count:
+        connection.settimeout(max(until - time.monotonic(), 0.001))
+        part = connection.recv(count - len(data))
+        if not part:
+            break
+        data += part
+    return data
