@@ -13,12 +13,14 @@ import pytest
 from skidway.audit.output import OutputConnection
 from skidway.audit.output.hadoop_client import HadoopClient
 from skidway.audit.output.hdfs.client import connect
+from skidway.loader.state import layout
 from support.hdfs import write_xml
 from support.kerberos import REALM, Kdc
 from support.name_service import NameService
 from support.processes import call_skidway, eventually
 from support.zookeeper import ZooKeeper
 from tests.crash.loader.conftest import (
+    START_MS,
     Cluster,
     Loading,
     SharedSpark,
@@ -163,3 +165,20 @@ def test_tasks_use_the_tokens_that_hadoop_gives_them(
     assert program.wait() == 0, program.output()
     loading.hadoop = hadoop
     assert hdfs_identities(loading) == lines(100)
+
+
+def test_files_are_rewritten_and_reloaded(loading: Loading) -> None:
+    """Compaction and reload replace files on a name service with Kerberos, and change no row."""
+    for first in (0, 100):
+        fill(loading, first, 100)
+        loading.loaded()
+    compact = loading.spark.run([*loading.arguments(verb="compact"), "--until", "0s"])
+    assert compact.returncode == 0, compact.stderr
+    (topic,) = json.loads(compact.stdout)["topics"]
+    assert (topic["rows"], topic["files_after"] < topic["files_before"]) == (400, True)
+    hours = [layout.hour_text(START_MS // 3_600_000 + each) for each in (0, 1)]
+    words = ["--from", hours[0], "--to", hours[1], loading.topic]
+    reload_ = loading.spark.run([*loading.arguments(verb="reload"), *words])
+    assert reload_.returncode == 0, reload_.stderr
+    assert json.loads(reload_.stdout)["problems"] == []
+    assert hdfs_identities(loading) == lines(200)
