@@ -41,7 +41,6 @@ PEER: Final = "Spark 4.3 kafka source + from_avro"
 WITHIN_S: Final = 600.0
 SAMPLE_S: Final = 0.05
 """The pause between two samples of the CPU time and the memory of a measured program."""
-_ENVIRONMENT: Final = {**os.environ, "PYSPARK_PYTHON": sys.executable}
 _TIME: Final = {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-millis"}}
 WIDE: Final[Mapping[str, Any]] = {
     "type": "record",
@@ -204,10 +203,11 @@ def program(command: Sequence[str], folder: Path, *, answers: bool = False) -> I
 
     answers: whether the caller reads the program's standard output. Otherwise the output goes to a
     file, because a program that runs for long would block once the pipe is full."""
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
     with tempfile.TemporaryFile(dir=folder) as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE if answers else errors,
-            stderr=errors, env=_ENVIRONMENT, start_new_session=True,
+            stderr=errors, env=environment, start_new_session=True,
         )  # fmt: skip
         family = Family(process)
         try:

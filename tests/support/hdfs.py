@@ -184,7 +184,7 @@ class Hdfs:
 
 def secured_site(kdc: Kdc) -> dict[str, str]:
     """Makes the keytabs of an HDFS's services, and returns the settings that name them."""
-    files = {name: str(kdc.keytab(f"{name}/localhost")) for name in SERVICES}
+    files = {name: str(kdc.service(name)) for name in SERVICES}
     return {
         "dfs.block.access.token.enable": "true",
         "dfs.namenode.kerberos.principal": f"nn/_HOST@{REALM}",

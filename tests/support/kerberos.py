@@ -84,6 +84,11 @@ class Kdc:
             self.admin(f"ktadd -k {path} {principal}")
         return path
 
+    def service(self, name: str) -> Path:
+        """Returns the keytab of a service on this host. All servers of the realm share its keys."""
+        path = self.folder / f"{name}.keytab"
+        return path if path.exists() else self.keytab(f"{name}/localhost")
+
     @contextlib.contextmanager
     def tickets(self, principal: str, keytab: str) -> Iterator[str]:
         """Gets a ticket, as somebody who runs kinit does, and yields the name of its cache."""
