@@ -34,8 +34,8 @@ _GSSAPI: Final = re.compile(r'GSSAPIError\(.*?}, (\d+), "((?:\\.|[^"\\])*)"\)')
 2 is the code's text, which several causes share."""
 
 _ENDED: Final = -1765328352
-_HAS_ENDED: Final = "GSS_S_CREDENTIALS_EXPIRED"
-"""GSSAPI's own error for a ticket that has ended; it has no code of MIT."""
+"""Also an error without MIT's code means this: GSSAPI itself has found, in the second in which a
+ticket ends, that it is of no use."""
 
 _TICKETS: Final = {
     -1765328228: ("no KDC of the realm answers", True),
@@ -109,7 +109,7 @@ def _reason(error: Exception) -> _Reason:
         away = refusal[1] in _NOT_NOW or _NO_DATA_NODE in message or message == _NO_TICKET_NOW
         return _Reason(f"the NameNode refuses it: {message}", away)
     if ticket := _GSSAPI.search(text):
-        code = _ENDED if _HAS_ENDED in text else int(ticket[1]) - 2**32
+        code = int(ticket[1]) - 2**32 if int(ticket[1]) else _ENDED
         sentence, away = _TICKETS.get(code, (ticket[2].rpartition(": ")[2], False))
         return _Reason(f"Kerberos: {sentence}", away)
     for said, reason in _SAID.items():
