@@ -1,7 +1,8 @@
 """Benchmarks of Skidway and of comparable systems (its peers). In most benchmarks, the runs of
 Skidway and of its peers alternate.
 
-    python -m bench.run [NAME ...]     (`make bench` calls this; default: all except `paper`)
+    python -m bench.run [NAME ...]     (`make bench` calls this; default: all except `kerberos`
+                                        and `paper`)
 
 These are the modules. The description of a benchmark names the benchmark's peers after a colon, or
 says that it has no peer:
@@ -33,6 +34,7 @@ says that it has no peer:
                   from_avro (spark_source)
     small         a load of few rows, in a new process and in a loader that keeps running: the same
                   peer as for `loader`
+    kerberos      loads into an HDFS with Kerberos: an HDFS without. Runs only on request
     audit         how the audit's collector stores and judges the messages of a simulated fleet; no
                   peer (audit_load: the collector's work; audit_fleet: the hosts, in a process of
                   their own)

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from skidway.audit.output import StoreFailed
 from skidway.audit.output.hadoop_client import CONF_DIR
+from skidway.regular_file import read_regular
 
 HDFS_FILES: Final = ("core-site.xml", "hdfs-site.xml")
 SPARK_FILES: Final = (*HDFS_FILES, "mapred-site.xml", "yarn-site.xml")
@@ -35,8 +36,8 @@ class Configuration:
     def place(self) -> str:
         """The directory, for messages."""
         if self.directory is None:
-            return f"no directory of Hadoop's configuration is named ({CONF_DIR}, HADOOP_CONF_DIR)"
-        return f"the files of {self.directory} ({self.found_by}) do not say"
+            return f"no file of Hadoop's ({CONF_DIR}, HADOOP_CONF_DIR) says"
+        return f"no file of {self.directory} ({self.found_by}) says"
 
     @property
     def is_kerberos(self) -> bool:
@@ -71,7 +72,7 @@ def read(
 
 def _properties(path: Path) -> dict[str, str]:
     try:
-        text = path.read_text("utf-8")
+        text = read_regular(path).decode()
     except (FileNotFoundError, NotADirectoryError):
         return {}
     return {

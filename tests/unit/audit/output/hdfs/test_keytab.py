@@ -26,7 +26,9 @@ def entry(realm: str, parts: list[str], key: bytes) -> bytes:
 
 @given(
     st.lists(
-        st.tuples(NAMES, st.lists(NAMES, min_size=1, max_size=3), st.binary(max_size=32)),
+        st.tuples(
+            NAMES, st.lists(NAMES, min_size=1, max_size=3), st.binary(min_size=1, max_size=32)
+        ),
         max_size=4,
     ),
     st.integers(0, 50),
@@ -59,3 +61,22 @@ def test_a_principal_with_a_key_is_found(tmp_path: Path, principal: str) -> None
     keytab.check(file, principal)
     with pytest.raises(ConfigurationRefused, match=r"no key of other, only of etl/h1@A.B, loader"):
         keytab.check(file, "other")
+
+
+@pytest.mark.parametrize("end", range(3, 50))
+def test_a_keytab_that_was_cut_is_refused(tmp_path: Path, end: int) -> None:
+    """Wherever a keytab was cut, the error says that it is damaged, and not that there is no
+    ticket."""
+    whole = b"\x05\x02" + entry("A.B", ["loader"], b"0123456789abcdef")
+    file = tmp_path / "keytab"
+    file.write_bytes(whole[:end])
+    with pytest.raises(ConfigurationRefused, match="is no keytab, or damaged"):
+        keytab.check(file, "loader")
+
+
+def test_an_error_names_few_principals(tmp_path: Path) -> None:
+    """An error names the first principals of a large keytab, and no control character."""
+    file = tmp_path / "keytab"
+    file.write_bytes(b"\x05\x02" + b"".join(entry("A", [f"{n}\n"], b"k") for n in range(9)))
+    with pytest.raises(ConfigurationRefused, match=r"only of 0\\n@A, .*4\\n@A and 4 others$"):
+        keytab.check(file, "loader")
