@@ -31,9 +31,9 @@ from skidway.audit.output.hdfs.client import connect
 from support.hdfs import Hdfs
 from support.kerberos import REALM, Kdc
 
-ROWS: Final = scaled(4_000_000, 40_000)
+ROWS: Final = scaled(2_000_000, 40_000)
 FEW: Final = 500
-ROUNDS: Final = scaled(5, 1)
+ROUNDS: Final = scaled(3, 1)
 PARTITIONS: Final = 4
 PROTECTIONS: Final = {
     "authentication": {"dfs.data.transfer.protection": "authentication"},

@@ -152,7 +152,7 @@ class Hdfs:
         root = f"http://{self._place.host}:{self.http_port}/webhdfs/v1"
         answer = self._place.read(f"{root}{folder}?op=LISTSTATUS")
         assert answer is not None
-        found = {}
+        found: dict[str, tuple[str, int]] = {}
         for each in json.loads(answer)["FileStatuses"]["FileStatus"]:
             path = f"{folder}/{each['pathSuffix']}"
             if each["type"] == "DIRECTORY":
