@@ -25,11 +25,9 @@ from bench.loading import WIDE, Topic, configuration, program, site, to_its_end
 from bench.measure import Row, Table
 from bench.scale import scaled
 from bench.sites import skidway
-from skidway.audit.output import OutputConnection
 from skidway.audit.output.hadoop_client import NO_SETTINGS, HadoopClient
-from skidway.audit.output.hdfs.client import connect
 from support.hdfs import Hdfs
-from support.kerberos import REALM, Kdc
+from support.kerberos import LOADER, Kdc, administrator, give_logs
 
 ROWS: Final = scaled(2_000_000, 40_000)
 FEW: Final = 500
@@ -94,12 +92,8 @@ def _target(folder: Path, kdc: Kdc | None, settings: dict[str, str]) -> Iterator
         if kdc is None:
             yield Target(hdfs, NO_SETTINGS)
             return
-        keytab, keys = kdc.keytab("loader"), str(kdc.folder / "nn.keytab")
-        superuser = HadoopClient(None, f"nn/localhost@{REALM}", keys)
-        _, client = connect(OutputConnection(f"{hdfs.url}/logs", superuser))
-        client.mkdirs("/logs", 0o755, create_parent=True)
-        client.set_owner("/logs", "loader", "loader")
-        yield Target(hdfs, HadoopClient(None, f"loader@{REALM}", str(keytab)))
+        give_logs(administrator(kdc, hdfs.url))
+        yield Target(hdfs, HadoopClient(None, LOADER, str(kdc.keytab("loader"))))
 
 
 def _load(folder: Path, topic: Topic, target: Target) -> tuple[float, float]:

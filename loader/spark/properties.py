@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from skidway import java
+from skidway.audit.output.hdfs.configuration import VARIABLES
 from skidway.errors import ConfigurationRefused
 from skidway.loader.settings import LoaderSettings
 from skidway.regular_file import read_regular
@@ -153,7 +154,7 @@ def _hadoop_environment() -> dict[str, str]:
     name = os.environ.get("HADOOP_USER_NAME") or _user_name()
     if name:
         found["spark.executorEnv.HADOOP_USER_NAME"] = name
-    for variable in ("HADOOP_CONF_DIR", "HADOOP_HOME"):  # where the HDFS client looks, in order
+    for variable, _ in VARIABLES:
         if value := os.environ.get(variable):
             found[f"spark.executorEnv.{variable}"] = value
             break

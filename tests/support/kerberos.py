@@ -8,12 +8,18 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+from hdfs_native import Client
+
+from skidway.audit.output import OutputConnection
+from skidway.audit.output.hadoop_client import HadoopClient
+from skidway.audit.output.hdfs.client import connect
 from support import peers
 from support.processes import Program, accepts, free_port, running
 
 REALM = "EXAMPLE.TEST"
 CLOCK_SKEW_S = 5
 """For how long after its end a ticket is still taken."""
+LOADER = f"loader@{REALM}"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 SERVER = Path("/usr/sbin/krb5kdc")
 
@@ -46,6 +52,18 @@ kdc_tcp_listen = 127.0.0.1:{port}
 """
 
 
+def administrator(kdc: Kdc, url: str, conf_dir: str | None = None) -> Client:
+    """Returns a client of the superuser of an HDFS with Kerberos."""
+    superuser = HadoopClient(conf_dir, f"nn/localhost@{REALM}", str(kdc.service("nn")))
+    return connect(OutputConnection(f"{url}/logs", superuser))[1]
+
+
+def give_logs(client: Client) -> None:
+    """Makes the folder /logs, and gives it to the loader."""
+    client.mkdirs("/logs", 0o750, create_parent=True)
+    client.set_owner("/logs", "loader", "hadoop")
+
+
 class Kdc:
     """A realm with its own KDC. conf: the krb5.conf of its clients. env: the variables with which
     programs use this realm."""
@@ -74,14 +92,13 @@ class Kdc:
         """Returns whether the KDC accepts connections."""
         return accepts(self.port)
 
-    def keytab(self, *principals: str, name: str = "") -> Path:
-        """Adds principals that are missing, gives each new keys, and returns a new keytab with
-        them. name: of the keytab's file."""
-        path = self.folder / (name or f"{principals[0].partition('/')[0]}.keytab")
+    def keytab(self, principal: str, name: str = "") -> Path:
+        """Adds a principal if it is missing, gives it a new key, and returns a new keytab with the
+        key. name: of the keytab's file."""
+        path = self.folder / (name or f"{principal.partition('/')[0]}.keytab")
         path.unlink(missing_ok=True)
-        for principal in principals:
-            self.admin(f"addprinc -randkey {principal}")
-            self.admin(f"ktadd -k {path} {principal}")
+        self.admin(f"addprinc -randkey {principal}")
+        self.admin(f"ktadd -k {path} {principal}")
         return path
 
     def service(self, name: str) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +17,7 @@ from skidway.audit.output.hdfs.configuration import Configuration
 from skidway.audit.output.hdfs.failures import failures
 from skidway.audit.output.hdfs.handshake import requires_kerberos
 from skidway.errors import ConfigurationRefused
-from skidway.machine import Finding, kerberos
+from skidway.machine import kerberos
 
 ATTEMPTS: Final = 8
 """How often the client asks each NameNode, with pauses of up to 3 s. With these settings, an
@@ -106,14 +105,9 @@ def _check_name_nodes(address: Address, *, is_kerberos: bool) -> None:
         )
 
 
-@cache
-def _library() -> Finding:
-    return kerberos()
-
-
 def _check_library() -> None:
     """Raises ConfigurationRefused if the library is missing. The client would try again and again
     to load it."""
-    found = _library()
+    found = kerberos()
     if found.verdict != "good":
         raise ConfigurationRefused(f"{found.says}: {found.advice}")

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
 import pytest
-from hdfs_native import Client, FileStatus
+from hdfs_native import Client
 
-from skidway.audit.output import OutputConnection
 from skidway.audit.output.hadoop_client import NO_SETTINGS, HadoopClient
-from skidway.audit.output.hdfs.client import connect
 from support.hdfs import Hdfs
-from support.kerberos import CLOCK_SKEW_S, REALM, Kdc
+from support.kerberos import CLOCK_SKEW_S, LOADER, REALM, Kdc, administrator, give_logs
 from support.processes import Program, eventually
 from tests.crash.loader.conftest import (
     ON_SPARK,
@@ -33,7 +31,6 @@ from tests.crash.loader.conftest import (
 
 pytestmark = [pytest.mark.java]
 
-LOADER = f"loader@{REALM}"
 TICKET_S = 20
 """How long a ticket of the loader lives."""
 
@@ -46,11 +43,9 @@ class Secured:
     hdfs: Hdfs
     loader: HadoopClient
 
-    def administer(self, act: Callable[[Client], object]) -> None:
-        """Calls `act` with a client of the HDFS's superuser."""
-        keys = str(self.kdc.folder / "nn.keytab")
-        superuser = HadoopClient(None, f"nn/localhost@{REALM}", keys)
-        act(connect(OutputConnection(f"{self.hdfs.url}/logs", superuser))[1])
+    def administrator(self) -> Client:
+        """Returns a client of the HDFS's superuser."""
+        return administrator(self.kdc, self.hdfs.url)
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +57,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         kdc.admin(f"modprinc -maxlife {TICKET_S}seconds loader")
         with Hdfs(folder, kdc=kdc, permissions=True).running() as hdfs:
             made = Secured(kdc, hdfs, HadoopClient(None, LOADER, str(keytab)))
-            made.administer(lambda client: client.mkdirs("/logs", 0o750, create_parent=True))
-            made.administer(lambda client: client.set_owner("/logs", "loader", "hadoop"))
+            give_logs(made.administrator())
             yield made
 
 
@@ -88,9 +82,7 @@ def test_a_killed_load_is_finished(loading: Loading, secured: Secured) -> None:
     summary = loading.loaded()
     assert (summary["rows"], summary["repeats"]) == (200, 200)
     assert hdfs_identities(loading) == lines(600)
-    made: list[FileStatus] = []
-    folder = f"/logs/{loading.topic}"
-    secured.administer(lambda client: made.extend(client.list_status(folder, recursive=True)))
+    made = secured.administrator().list_status(f"/logs/{loading.topic}", recursive=True)
     found = {(each.owner, each.isdir, each.permission) for each in made}
     assert found == {("loader", False, 0o640), ("loader", True, 0o750)}
 
@@ -245,7 +237,7 @@ def test_a_keytab_is_replaced_while_loads_run(loading: Loading, secured: Secured
     secured.kdc.keytab("turned")
     secured.kdc.admin(f"modprinc -maxlife {TICKET_S}seconds turned")
     keytab = secured.kdc.keytab("turned")
-    secured.administer(lambda client: client.set_owner("/logs", "turned", "hadoop"))
+    secured.administrator().set_owner("/logs", "turned", "hadoop")
     loading.hadoop = HadoopClient(None, f"turned@{REALM}", str(keytab))
     program = loading.start_resident()
     await_rows(loading, program, 0)
@@ -257,7 +249,7 @@ def test_a_keytab_is_replaced_while_loads_run(loading: Loading, secured: Secured
     for text in (program.log, Path(f"/proc/{program.pid}/cmdline")):
         assert not any(each in text.read_bytes() for each in (key, key.hex().encode()))
     assert program.stop() == 0
-    secured.administer(lambda client: client.set_owner("/logs", "loader", "hadoop"))
+    secured.administrator().set_owner("/logs", "loader", "hadoop")
 
 
 def test_a_data_node_dies(loading: Loading, secured: Secured) -> None:

@@ -10,12 +10,10 @@ from unittest.mock import patch
 
 import pytest
 
-from skidway.audit.output import OutputConnection
 from skidway.audit.output.hadoop_client import HadoopClient
-from skidway.audit.output.hdfs.client import connect
 from skidway.loader.state import layout
 from support.hdfs import write_xml
-from support.kerberos import REALM, Kdc
+from support.kerberos import LOADER, Kdc, administrator, give_logs
 from support.name_service import NameService
 from support.processes import call_skidway, eventually
 from support.zookeeper import ZooKeeper
@@ -32,8 +30,6 @@ from tests.crash.loader.conftest import (
 
 pytestmark = [pytest.mark.java, pytest.mark.foreign]
 
-LOADER = f"loader@{REALM}"
-
 
 @pytest.fixture(scope="module")
 def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
@@ -48,11 +44,7 @@ def lake(
 ) -> Iterator[NameService]:
     """A name service, on which `/logs` belongs to the principal LOADER."""
     with NameService(tmp_path_factory.mktemp("lake"), zookeeper_server, kdc=kdc).running() as made:
-        keys = str(kdc.folder / "nn.keytab")
-        administrator = HadoopClient(str(made.conf), f"nn/localhost@{REALM}", keys)
-        _, client = connect(OutputConnection(f"{made.url}/logs", administrator))
-        client.mkdirs("/logs", 0o750, create_parent=True)
-        client.set_owner("/logs", "loader", "hadoop")
+        give_logs(administrator(kdc, made.url, str(made.conf)))
         yield made
 
 
