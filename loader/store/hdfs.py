@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from hdfs_native import WriteOptions
 
+from skidway.audit.output.hdfs.answer import in_time
 from skidway.audit.output.hdfs.failures import failures
 from skidway.audit.output.hdfs.output import HdfsOutput
 from skidway.loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreConnection, StoreWriter
@@ -46,7 +47,7 @@ class HdfsStore(HdfsOutput):
         self._make_parent(path)
         with failures("rename", self._named(staged), OutcomeUnclear):
             try:
-                self._client.rename(self._at(staged), self._at(path), overwrite=False)
+                self._rename(staged, path, overwrite=False)
             except FileExistsError:
                 return False
         return True
@@ -60,7 +61,7 @@ class HdfsStore(HdfsOutput):
     def delete(self, path: str) -> None:
         with failures("delete", self._named(path)):
             try:
-                self._client.delete(self._at(path), recursive=True)
+                in_time(lambda: self._client.delete(self._at(path), recursive=True))
             except FileNotFoundError:
                 return
 
@@ -72,12 +73,17 @@ class HdfsStore(HdfsOutput):
         self._make_parent(target)
         with failures("rename", self._named(source)):
             try:
-                self._client.rename(self._at(source), self._at(target), overwrite=overwrite)
+                self._rename(source, target, overwrite=overwrite)
             except (FileExistsError, FileNotFoundError):
                 return False
         return True
 
+    def _rename(self, source: str, target: str, *, overwrite: bool) -> None:
+        old, new = self._at(source), self._at(target)
+        in_time(lambda: self._client.rename(old, new, overwrite=overwrite))
+
     def _make_parent(self, path: str) -> None:
         parent = posixpath.dirname(self._at(path))
         with failures("make the directory", self._server + parent):
-            self._client.mkdirs(parent, self.connection.modes.directory, create_parent=True)
+            mode = self.connection.modes.directory
+            in_time(lambda: self._client.mkdirs(parent, mode, create_parent=True))

@@ -13,7 +13,6 @@ the first piece.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -21,6 +20,7 @@ from typing import Final
 from hdfs_native import FileWriter
 
 from skidway.audit.output import StoreUnreachable
+from skidway.audit.output.hdfs.answer import in_time
 from skidway.audit.output.hdfs.failures import failures
 
 WRITE_BYTES: Final = 4 << 20
@@ -126,35 +126,14 @@ class HdfsWriter:
 
     def _created(self) -> FileWriter:
         with failures("write", self._path):
-            return self._create()
+            return in_time(self._create)
 
     def _append(self, data: bytes) -> None:
         with failures("write", self._path):
-            self._file.write(data)
+            in_time(lambda: self._file.write(data))
 
     def _end(self, within_s: float) -> None:
         with failures("write", self._path):
             if self._pending or self._written:
-                _do(self._file.hsync, within_s)
-            self._file.close()
-
-
-def _do(call: Callable[[], object], within_s: float) -> None:
-    """Calls a method of the client in a thread. Raises TimeoutError if the call takes longer than
-    `within_s` seconds. The thread then still waits for the client; because it is a daemon thread,
-    the program can end nevertheless."""
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            call()
-        except BaseException as error:  # noqa: BLE001 - the caller raises it
-            errors.append(error)
-
-    thread = threading.Thread(target=run, name="hsync", daemon=True)
-    thread.start()
-    thread.join(within_s)
-    if thread.is_alive():
-        raise TimeoutError(f"no answer to hsync within {within_s:.0f} s")
-    if errors:
-        raise errors[0]
+                in_time(self._file.hsync, within_s)
+            in_time(self._file.close)

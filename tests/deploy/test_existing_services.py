@@ -1,5 +1,5 @@
 """Skidway can be installed at a site whose operator already has ZooKeeper, Apache Kafka, a
-registry, HDFS and Spark.
+registry, HDFS with Kerberos and Spark.
 
 The inventory names these services. On Debian 12 hosts, the playbooks install the missing programs:
 an agent, the audit, a loader, and the broker of another cluster. Each test continues where the
@@ -9,6 +9,7 @@ previous test ended.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -22,7 +23,7 @@ from deploy.packaging import wheels
 from support import hosts
 from support.control_node import WHEELS, ControlNode
 from support.existing_inventory import APPLICATION, EDGE, HOSTS, LINES, SERVER, TOPIC, inventory
-from support.existing_services import LOADER, ExistingServices
+from support.existing_services import KEYTAB, LOADER, ExistingServices
 from support.fleet import NEXT, OLD
 from support.hosts import Run
 from support.processes import eventually, skidway
@@ -75,6 +76,8 @@ def test_lines_become_rows_and_are_complete(fleet: ExistingFleet) -> None:
     assert fleet.services.spark.executors() == 1
     owners = {owner for owner, _ in fleet.services.hdfs.files("/logs").values()}
     assert owners == {LOADER}
+    fleet.server.run("systemctl start skidway-recount.service", within_s=120)
+    assert fleet.server.read(f"stat -c '%U %a' {KEYTAB}") == f"{LOADER} 400"
 
 
 def loaded_to_the_end(fleet: ExistingFleet) -> None:
@@ -145,6 +148,8 @@ def test_uninstalling_takes_nothing_of_theirs(fleet: ExistingFleet) -> None:
 SCRIPTS = Path(__file__).resolve().parents[1] / "deploy" / "on_hosts"
 SKIDWAY = "/opt/skidway/current/audit/bin/skidway"
 LINES_AT_ONCE = 1_000
+HADOOP_USER = f"HADOOP_CONF_DIR=/etc/hadoop/conf KRB5_CLIENT_KTNAME={KEYTAB} KRB5CCNAME=MEMORY:"
+"""Variables of a user of HDFS who is not Skidway."""
 _CHILDREN = """
 import sys
 from kazoo.client import KazooClient
@@ -166,12 +171,19 @@ class ExistingFleet:
             run.hosts[name] for name in (APPLICATION, SERVER, EDGE)
         )
         self.lines: list[str] = []
+        self._keytab = run.folder / "encrypted.keytab"
+        shutil.copy(services.kdc.folder / f"{LOADER}.keytab", self._keytab)
+        self.control.encrypt(self._keytab)
+        for path, source in services.client_files.items():
+            self.server.run(f"mkdir -p $(dirname {path}) && cat >{path}", given=source.read_text())
         self.install(version)
 
     def install(self, version: str) -> None:
         """Writes the Ansible inventory, with `version` as Skidway's version. Runs no playbook."""
         address = self.server.address
-        self.control.write(inventory(version, WHEELS, self.services, server_address=address))
+        self.control.write(
+            inventory(version, WHEELS, self.services, server_address=address, keytab=self._keytab)
+        )
 
     def write(self, name: str) -> None:
         """Makes the application write lines that begin with `name` to its log."""
@@ -224,7 +236,8 @@ class ExistingFleet:
         """Returns the lines that the loader has written to HDFS, by the host that wrote them."""
         found: dict[str, list[str]] = json.loads(
             self.server.run(
-                f"/opt/skidway/current/loader/bin/python - {self.services.output} {TOPIC}",
+                f"{HADOOP_USER} /opt/skidway/current/loader/bin/python"
+                f" - {self.services.output} {TOPIC}",
                 given=(SCRIPTS / "hdfs_lines.py").read_text(),
             ).stdout
         )

@@ -8,7 +8,9 @@ operator does, that is, by ssh with an account that may use sudo.
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Mapping
@@ -38,6 +40,7 @@ forks = 5
 interpreter_python = /usr/bin/python3
 host_key_checking = true
 retry_files_enabled = false
+vault_password_file = {folder}/vault-password
 callback_result_format = yaml
 nocows = true
 log_path = {folder}/ansible.log
@@ -89,6 +92,7 @@ class ControlNode:
         self._collection.parent.mkdir(parents=True, exist_ok=True)
         if not self._collection.is_symlink():
             self._collection.symlink_to(COLLECTION)
+        (run.folder / "vault-password").write_text("a password of the operator\n")
         self._config.write_text(
             _CONFIG.format(
                 collections=collections,
@@ -106,6 +110,14 @@ class ControlNode:
     def write(self, inventory: Mapping[str, Any]) -> None:
         """Writes the inventory file."""
         self.inventory.write_text(yaml.safe_dump(inventory, sort_keys=False))
+
+    def encrypt(self, path: Path) -> None:
+        """Encrypts a file with the operator's password, by ansible-vault."""
+        vault = Path(sys.executable).with_name("ansible-vault")
+        subprocess.run(
+            [vault, "encrypt", path], env={**os.environ, "ANSIBLE_CONFIG": str(self._config)},
+            check=True, capture_output=True,
+        )  # fmt: skip
 
     def play(self, playbook: str, *arguments: str) -> Played:
         """Runs a playbook of the collection to its end, whether it succeeds or fails."""

@@ -1,4 +1,5 @@
-"""The inventory of an operator who already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
+"""The inventory of an operator who already has ZooKeeper, Apache Kafka, a registry, HDFS with
+Kerberos and Spark.
 
 The inventory has no groups `zookeeper` and `registry`. The agent publishes to the Apache Kafka
 cluster `dc1`, and the audit and the loader read from this cluster. The cluster `edge` is one
@@ -12,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from support.existing_services import CHROOT, ExistingServices
+from support.existing_services import CHROOT, PRINCIPAL, ExistingServices
 from support.fleet_inventory import BUCKET_MS
 
 APPLICATION, SERVER, EDGE = "app1", "server", "edge1"
@@ -22,7 +23,7 @@ LINES = "/var/log/lines.log"
 
 
 def inventory(
-    version: str, wheels: Path, services: ExistingServices, *, server_address: str
+    version: str, wheels: Path, services: ExistingServices, *, server_address: str, keytab: Path
 ) -> dict[str, Any]:
     """Returns the inventory as the operator would have written it."""
     return {
@@ -47,8 +48,11 @@ def inventory(
                     "vars": {
                         "loader_output": services.output,
                         "loader_topics": [TOPIC],
+                        "loader_keytab": str(keytab),
                         "loader_settings": {
                             "bucket.ms": BUCKET_MS,
+                            "hadoop.conf.dir": "/etc/hadoop/conf",
+                            "kerberos.principal": PRINCIPAL,
                             "spark.above.offsets": 0,
                             "spark.master": services.spark.url,
                             "spark.conf": _spark(server_address),

@@ -1,5 +1,5 @@
-"""The services that an operator already has, that is, ZooKeeper, Apache Kafka, a registry, HDFS and
-Spark.
+"""The services that an operator already has, that is, ZooKeeper, Apache Kafka, a registry, HDFS
+with Kerberos and Spark.
 
 All these services run on the control node (the machine that runs the tests), and listen on its
 address in the network of the test hosts. They are stopped when the test ends.
@@ -8,15 +8,17 @@ address in the network of the test hosts. They are stopped when the test ends.
 from __future__ import annotations
 
 import contextlib
-import signal
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from skidway.audit.output.hdfs.configuration import HDFS_FILES
 from support import jvm
 from support.hdfs import Hdfs
 from support.hosts import NETWORK, Run
 from support.kafka import ApacheKafka
+from support.kerberos import REALM, Kdc
 from support.places import Place
 from support.processes import Program
 from support.registry import Registry
@@ -26,6 +28,8 @@ from support.zookeeper import ZooKeeper
 CHROOT = "/company"
 """The chroot for Skidway in the operator's ZooKeeper."""
 LOADER = "skidway-loader"
+PRINCIPAL = f"{LOADER}@{REALM}"
+KEYTAB = "/etc/skidway/loader/krb5.keytab"
 WITHIN_S = 180.0
 
 
@@ -34,15 +38,19 @@ class ExistingServices:
 
     def __init__(self, run: Run, folder: Path) -> None:
         self.place = Place(f"{NETWORK}.1", tuple(run.inside([])))
-        for name in ("zookeeper", "kafka", "registry", "hdfs", "spark"):
+        for name in ("zookeeper", "kafka", "registry", "hdfs", "spark", "worker"):
             (folder / name).mkdir()
         self.zookeeper = ZooKeeper(folder / "zookeeper", place=self.place)
         self.kafka = ApacheKafka(folder / "kafka", heap_mb=256, options=jvm.BRIEF, place=self.place)
         self.registry = Registry(
             f"{self.zookeeper.address}/registry", folder / "registry", place=self.place
         )
-        self.hdfs = Hdfs(folder / "hdfs", place=self.place, permissions=True)
-        self.spark = SparkCluster(folder / "spark", place=self.place)
+        self.kdc = Kdc(folder / "kdc", self.place)
+        self.hdfs = Hdfs(folder / "hdfs", place=self.place, permissions=True, kdc=self.kdc)
+        self._worker_etc = folder / "worker"
+        own_etc = f'mount --bind {self._worker_etc} /etc && exec "$@"'
+        enter = (*self.place.enter, "unshare", "--mount", "sh", "-c", own_etc, "sh")
+        self.spark = SparkCluster(folder / "spark", place=Place(self.place.host, enter))
         self.output = f"{self.hdfs.url}/logs/skidway"
 
     @contextlib.contextmanager
@@ -50,10 +58,14 @@ class ExistingServices:
         """Runs all services during the `with` block. When the block begins, ZooKeeper, Apache Kafka
         and the registry are ready. HDFS and Spark are started, but may not be ready yet."""
         self.kafka.format()
+        self.kdc.make()
         self.hdfs.format()
+        self._equip_worker()
         try:
+            self.kdc.server.start()  # HDFS's servers get their tickets when they start
+            self._await(self.kdc.server, self.kdc.is_ready)
             for program in self.programs:
-                if program is not self.registry.program:  # started later: it needs ZooKeeper
+                if program not in (self.kdc.server, self.registry.program):  # it needs ZooKeeper
                     program.start()
             self._await(self.zookeeper.program, self.zookeeper.ready)
             self.registry.program.start()
@@ -63,6 +75,21 @@ class ExistingServices:
         finally:
             for program in self.programs:
                 program.kill()
+
+    @property
+    def client_files(self) -> dict[str, Path]:
+        """The files that the administrators place on every host that uses HDFS, by their paths
+        there."""
+        conf = {f"/etc/hadoop/conf/{name}": self.hdfs.conf / name for name in HDFS_FILES}
+        return {"/etc/krb5.conf": self.kdc.conf, **conf}
+
+    def _equip_worker(self) -> None:
+        """Places the files that a worker of the Spark cluster needs for HDFS."""
+        shutil.copytree("/etc", self._worker_etc, symlinks=True, dirs_exist_ok=True)
+        for path, source in (self.client_files | {KEYTAB: self.kdc.keytab(LOADER)}).items():
+            placed = self._worker_etc / Path(path).relative_to("/etc")
+            placed.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, placed)
 
     def await_hadoop(self) -> None:
         """Waits until HDFS and Spark are ready, and then makes a folder on HDFS that belongs to the
@@ -79,21 +106,16 @@ class ExistingServices:
     def programs(self) -> list[Program]:
         """The processes of all services."""
         return [
-            self.zookeeper.program, self.registry.program, self.kafka.program,
+            self.zookeeper.program, self.registry.program, self.kafka.program, self.kdc.server,
             self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,
         ]  # fmt: skip
 
     @contextlib.contextmanager
     def without_hadoop(self) -> Iterator[None]:
-        """Suspends the processes of HDFS and Spark during the `with` block. Their connections stay
-        open, but nobody gets an answer."""
-        programs = [
-            self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,
-        ]  # fmt: skip
-        for program in programs:
-            program.signal(signal.SIGSTOP)
-        try:
+        """Suspends the processes of HDFS and Spark during the `with` block."""
+        with contextlib.ExitStack() as stack:
+            for program in (
+                self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,
+            ):  # fmt: skip
+                stack.enter_context(program.frozen())
             yield
-        finally:
-            for program in programs:
-                program.signal(signal.SIGCONT)

@@ -4,7 +4,7 @@ loopback interface."""
 from __future__ import annotations
 
 import contextlib
-import json
+import os
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -51,8 +51,7 @@ class Hdfs:
         self._place, self._permissions = place, permissions
         self._folder, self._settings, self._kdc = folder, dict(settings or {}), kdc
         self.port, self.http_port = free_port(), free_port()
-        self._host = "localhost" if kdc else place.host  # principals have names of hosts
-        self.url = f"hdfs://{self._host}:{self.port}"
+        self.url = f"hdfs://{place.host}:{self.port}"
         self.name_node = Program(self._java(NAME_NODE), folder / "namenode.out")
         self.data_nodes = [
             Program(self._java(DATA_NODE, number), folder / f"datanode-{number}.out")
@@ -95,7 +94,7 @@ class Hdfs:
         return {"fs.defaultFS": self.url} | (SECURED if self._kdc else {})
 
     def _site(self, number: int) -> dict[str, str]:
-        host = self._host
+        host = self._place.host
         return {
             "dfs.replication": "1",
             "dfs.namenode.name.dir": f"file://{self._folder / 'name'}",
@@ -144,27 +143,31 @@ class Hdfs:
     def give(self, folder: str, owner: str) -> None:
         """Makes a folder on HDFS and gives it to the user `owner`, as the operator of an HDFS
         does."""
-        for words in (["-mkdir", "-p", folder], ["-chown", owner, folder]):
-            subprocess.run([*self._java(SHELL), *words], check=True, capture_output=True)
+        self._run(SHELL, "-mkdir", "-p", folder)
+        self._run(SHELL, "-chown", owner, folder)
 
     def files(self, folder: str) -> dict[str, tuple[str, int]]:
-        """Returns the owner and the length of every file below a folder, by path. Uses WebHDFS."""
-        root = f"http://{self._place.host}:{self.http_port}/webhdfs/v1"
-        answer = self._place.read(f"{root}{folder}?op=LISTSTATUS")
-        assert answer is not None
-        found: dict[str, tuple[str, int]] = {}
-        for each in json.loads(answer)["FileStatuses"]["FileStatus"]:
-            path = f"{folder}/{each['pathSuffix']}"
-            if each["type"] == "DIRECTORY":
-                found |= self.files(path)
-            else:
-                found[path] = each["owner"], each["length"]
-        return found
+        """Returns the owner and the length of every file below a folder, by path."""
+        lines = [
+            each.split(maxsplit=7) for each in self._run(SHELL, "-ls", "-R", folder).splitlines()
+        ]
+        return {each[7]: (each[2], int(each[4])) for each in lines if each[0].startswith("-")}
 
     def admin(self, *words: str) -> str:
         """Runs `hdfs dfsadmin` and returns its output."""
-        command = [*self._java(ADMIN), *words]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        return self._run(ADMIN, *words)
+
+    def _run(self, main: str, *words: str) -> str:
+        """Runs a command of Hadoop as the superuser, and returns its output."""
+        with contextlib.ExitStack() as stack:
+            environment = dict(os.environ)
+            if self._kdc:
+                tickets = self._kdc.tickets("nn/localhost", self._kdc.service("nn"))
+                environment["KRB5CCNAME"] = stack.enter_context(tickets)
+            command = [*self._java(main), *words]
+            return subprocess.run(
+                command, env=environment, check=True, capture_output=True, text=True
+            ).stdout
 
     def name_node_ready(self) -> bool:
         return self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Version"')
@@ -187,11 +190,11 @@ def secured_site(kdc: Kdc) -> dict[str, str]:
     files = {name: str(kdc.service(name)) for name in SERVICES}
     return {
         "dfs.block.access.token.enable": "true",
-        "dfs.namenode.kerberos.principal": f"nn/_HOST@{REALM}",
+        "dfs.namenode.kerberos.principal": f"nn/localhost@{REALM}",
         "dfs.namenode.keytab.file": files["nn"],
-        "dfs.datanode.kerberos.principal": f"dn/_HOST@{REALM}",
+        "dfs.datanode.kerberos.principal": f"dn/localhost@{REALM}",
         "dfs.datanode.keytab.file": files["dn"],
-        "dfs.web.authentication.kerberos.principal": f"HTTP/_HOST@{REALM}",
+        "dfs.web.authentication.kerberos.principal": f"HTTP/localhost@{REALM}",
         "dfs.web.authentication.kerberos.keytab": files["HTTP"],
         "dfs.data.transfer.protection": "authentication",
         # The DataNode's ports are not below 1024; its clients authenticate by SASL nevertheless.

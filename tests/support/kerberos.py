@@ -1,4 +1,4 @@
-"""A real KDC (MIT Kerberos) for tests. It listens on the loopback interface."""
+"""A real KDC (MIT Kerberos) for tests. By default, it listens on the loopback interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from skidway.audit.output import OutputConnection
 from skidway.audit.output.hadoop_client import HadoopClient
 from skidway.audit.output.hdfs.client import connect
 from support import peers
-from support.processes import Program, accepts, free_port, running
+from support.places import LOOPBACK, Place
+from support.processes import Program, free_port, running
 
 REALM = "EXAMPLE.TEST"
 CLOCK_SKEW_S = 5
@@ -34,14 +35,14 @@ clockskew = {skew}
 kdc_timesync = 0
 [realms]
 {realm} = {{
-  kdc = 127.0.0.1:{port}
+  kdc = {host}:{port}
 }}
 [domain_realm]
 localhost = {realm}
 """
 _SERVER = """[kdcdefaults]
-kdc_listen = 127.0.0.1:{port}
-kdc_tcp_listen = 127.0.0.1:{port}
+kdc_listen = {host}:{port}
+kdc_tcp_listen = {host}:{port}
 [realms]
 {realm} = {{
   database_name = {folder}/principal
@@ -68,29 +69,38 @@ class Kdc:
     """A realm with its own KDC. conf: the krb5.conf of its clients. env: the variables with which
     programs use this realm."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
+    def __init__(self, folder: Path, place: Place = LOOPBACK) -> None:
+        self._place, self.folder, self.port = place, folder, free_port()
         self.conf = folder / "krb5.conf"
         self.env = {"KRB5_CONFIG": str(self.conf), "KRB5_KDC_PROFILE": str(folder / "kdc.conf")}
-        self.server = Program([str(SERVER), "-n"], folder / "krb5kdc.out", env=self.env)
+        self.server = Program(
+            place.command([str(SERVER), "-n"]), folder / "krb5kdc.out", env=self.env
+        )
 
     @contextlib.contextmanager
     def running(self) -> Iterator[Kdc]:
         """Makes the realm, and runs its KDC during the `with` block."""
+        self.make()
+        with running(self.server, self.is_ready):
+            yield self
+
+    def make(self) -> None:
+        """Makes the realm. Its KDC can then be started."""
         if not SERVER.exists():
             raise peers.PeerMissing("krb5-kdc is not there: run `make peers`")
         self.folder.mkdir(parents=True, exist_ok=True)
-        words = {"realm": REALM, "port": self.port, "folder": self.folder, "skew": CLOCK_SKEW_S}
+        words = {
+            "realm": REALM, "host": self._place.host, "port": self.port, "folder": self.folder,
+            "skew": CLOCK_SKEW_S,
+        }  # fmt: skip
         self.conf.write_text(_CLIENT.format(**words))
         (self.folder / "kdc.conf").write_text(_SERVER.format(**words))
         (self.folder / "acl").touch()
         self._run("kdb5_util", "create", "-s", "-r", REALM, "-P", "secret")
-        with running(self.server, self.is_ready):
-            yield self
 
     def is_ready(self) -> bool:
         """Returns whether the KDC accepts connections."""
-        return accepts(self.port)
+        return self._place.accepts(self.port)
 
     def keytab(self, principal: str, name: str = "") -> Path:
         """Adds a principal if it is missing, gives it a new key, and returns a new keytab with the
@@ -107,10 +117,10 @@ class Kdc:
         return path if path.exists() else self.keytab(f"{name}/localhost")
 
     @contextlib.contextmanager
-    def tickets(self, principal: str, keytab: str) -> Iterator[str]:
+    def tickets(self, principal: str, keytab: str | Path) -> Iterator[str]:
         """Gets a ticket, as somebody who runs kinit does, and yields the name of its cache."""
         cache = f"FILE:{self.folder / 'ccache'}"
-        self._run("kinit", "-c", cache, "-k", "-t", keytab, principal)
+        self._run("kinit", "-c", cache, "-k", "-t", str(keytab), principal)
         yield cache
         self._run("kdestroy", "-c", cache)
 
@@ -120,7 +130,7 @@ class Kdc:
 
     def _run(self, command: str, *words: str) -> str:
         done = subprocess.run(
-            [command, *words],
+            self._place.command([command, *words]),
             env={**os.environ, **self.env, "PATH": PATH},
             check=True,
             capture_output=True,

@@ -20,7 +20,7 @@ NAME = "lake"
 CONTROLLER = "org.apache.hadoop.hdfs.tools.DFSZKFailoverController"
 IDS = ("nn1", "nn2")
 SESSION_MS = 5_000
-"""After this many milliseconds without a word of the active NameNode's controller, the other
+"""After this many milliseconds without a word of the active NameNode or its controller, the other
 NameNode becomes active."""
 
 
@@ -97,6 +97,7 @@ class NameService:
         core |= {
             "ha.zookeeper.quorum": self._zookeeper.address,
             "ha.zookeeper.session-timeout.ms": str(SESSION_MS),
+            "ha.health-monitor.rpc-timeout.ms": str(SESSION_MS),
         }
         site = self._site()
         write_conf(self.conf, core, site)

@@ -225,6 +225,16 @@ class Program:
             with contextlib.suppress(ProcessLookupError):  # the fork server has seen its end first
                 os.kill(self.pid, number)
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Suspends the program during the `with` block. Its connections stay open, but nobody gets
+        an answer."""
+        self.signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.signal(signal.SIGCONT)
+
     def stop(self, within_s: float = WITHIN_S) -> int:
         """Sends SIGTERM, waits, and returns the exit status. If the program does not stop, kills
         the program and raises NotReady."""

@@ -17,13 +17,22 @@ _FORM: Final = "hdfs://host:port/folder, or hdfs://name-service/folder"
 
 
 @dataclass(frozen=True, slots=True)
+class NameNode:
+    """place: host:port, as in the URL or in the configuration. service, name: its name service, and
+    its name there; empty for a NameNode without a name service."""
+
+    place: str
+    service: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Address:
-    """server: the URL as given, without the folder. root: the folder, absolute. name_nodes: the
-    addresses of the NameNodes, host:port, as in the URL or in the configuration."""
+    """server: the URL as given, without the folder. root: the folder, absolute."""
 
     server: str
     root: str
-    name_nodes: tuple[str, ...]
+    name_nodes: tuple[NameNode, ...]
 
 
 def address_of(url: str, configuration: Configuration) -> Address:
@@ -45,25 +54,31 @@ def address_of(url: str, configuration: Configuration) -> Address:
     return Address(server, f"/{folder}", _name_nodes(url, parts, configuration))
 
 
-def _name_nodes(url: str, parts: SplitResult, configuration: Configuration) -> tuple[str, ...]:
+def _name_nodes(url: str, parts: SplitResult, configuration: Configuration) -> tuple[NameNode, ...]:
     if parts.scheme == "viewfs":
         return _mounted(url, parts.netloc, configuration)
     if parts.port is not None:
-        return (parts.netloc,)
-    properties, name = configuration.properties, parts.netloc
-    ids = [each.strip() for each in properties.get(f"dfs.ha.namenodes.{name}", "").split(",")]
-    found = [properties.get(f"dfs.namenode.rpc-address.{name}.{each}", "") for each in ids if each]
-    if not found or not all(found):
+        return (NameNode(parts.netloc),)
+    properties, service = configuration.properties, parts.netloc
+    names = [each.strip() for each in properties.get(f"dfs.ha.namenodes.{service}", "").split(",")]
+    found = []
+    for name in filter(None, names):
+        key = f"dfs.namenode.rpc-address.{service}.{name}"
+        place = properties.get(key, "")
+        if place and _parts(f"hdfs://{place}").port is None:
+            raise ConfigurationRefused(f"output: {url}: {key} is {place}, which is no host:port")
+        found.append(NameNode(place, service, name))
+    if not found or not all(each.place for each in found):
         raise ConfigurationRefused(
-            f"output: {url}: {name} has no port, and {configuration.place} that it is a name"
-            f" service (dfs.ha.namenodes.{name}, dfs.namenode.rpc-address.{name}.*)"
+            f"output: {url}: {service} has no port, and {configuration.place} that it is a name"
+            f" service (dfs.ha.namenodes.{service}, dfs.namenode.rpc-address.{service}.*)"
         )
     return tuple(found)
 
 
-def _mounted(url: str, cluster: str, configuration: Configuration) -> tuple[str, ...]:
+def _mounted(url: str, cluster: str, configuration: Configuration) -> tuple[NameNode, ...]:
     prefix = f"fs.viewfs.mounttable.{cluster}.link"
-    found: dict[str, None] = {}
+    found: dict[NameNode, None] = {}
     for key, value in configuration.properties.items():
         if key.startswith((f"{prefix}.", f"{prefix}Fallback")):
             mounted = _parts(value)

@@ -12,10 +12,11 @@ from hdfs_native import Client
 from skidway.audit.output import OutputConnection, StoreFailed
 from skidway.audit.output.hadoop_client import PRINCIPAL, HadoopClient
 from skidway.audit.output.hdfs import configuration, keytab
-from skidway.audit.output.hdfs.address import Address, address_of
+from skidway.audit.output.hdfs.address import Address, NameNode, address_of
+from skidway.audit.output.hdfs.answer import in_time
 from skidway.audit.output.hdfs.configuration import Configuration
 from skidway.audit.output.hdfs.failures import failures
-from skidway.audit.output.hdfs.handshake import requires_kerberos
+from skidway.audit.output.hdfs.handshake import Answer, ask
 from skidway.errors import ConfigurationRefused
 from skidway.machine import kerberos
 
@@ -38,8 +39,9 @@ def connect(
     known = configuration.read(hadoop.conf_dir, environ=environ)
     address = address_of(connection.url, known)
     is_kerberos = known.is_kerberos or hadoop.principal is not None
-    _check_name_nodes(address, is_kerberos=is_kerberos)
-    settings = {
+    answers = {each: ask(each.place) for each in address.name_nodes}
+    _check_answers(address, answers, is_kerberos=is_kerberos)
+    settings = _without_silent(answers) | {
         "dfs.client.failover.max.attempts": str(ATTEMPTS * len(address.name_nodes)),
         "dfs.client.failover.sleep.max.millis": "3000",
     }
@@ -51,16 +53,19 @@ def connect(
             identity = _identity(hadoop)
     directory = None if known.directory is None else str(known.directory)
     with failures("connect to", address.server):
-        return address, Client(f"{address.server}/", settings, directory, **identity)
+        return address, in_time(
+            lambda: Client(f"{address.server}/", settings, directory, **identity)
+        )
 
 
 def silent(connection: OutputConnection) -> str:
     """Returns a sentence if none of the output's NameNodes answers at the moment; otherwise an
     empty text. Raises ConfigurationRefused and StoreFailed."""
     address = address_of(connection.url, configuration.read(connection.hadoop.conf_dir))
-    if any(requires_kerberos(each) is not None for each in address.name_nodes):
+    places = [each.place for each in address.name_nodes]
+    if any(ask(each) not in (Answer.SILENT, Answer.NO_CONNECTION) for each in places):
         return ""
-    return f"no NameNode answers ({', '.join(address.name_nodes)})"
+    return f"no NameNode answers ({', '.join(places)})"
 
 
 def _secured(known: Configuration) -> dict[str, str]:
@@ -87,22 +92,34 @@ def _identity(hadoop: HadoopClient) -> dict[str, str]:
     }
 
 
-def _check_name_nodes(address: Address, *, is_kerberos: bool) -> None:
+def _check_answers(
+    address: Address, answers: Mapping[NameNode, Answer], *, is_kerberos: bool
+) -> None:
     """Raises ConfigurationRefused if a NameNode requires Kerberos and nothing here says so, and
     StoreFailed if it is the other way round. A NameNode that does not answer may be away."""
-    for each in address.name_nodes:
-        required = requires_kerberos(each)
-        if required is None or required == is_kerberos:
-            continue
-        if required:
+    for each, answer in answers.items():
+        if answer is Answer.REQUIRES_KERBEROS and not is_kerberos:
             raise ConfigurationRefused(
-                f"{address.server}: {each} requires Kerberos: set {PRINCIPAL} and its keytab, or"
-                " hadoop.security.authentication in Hadoop's core-site.xml"
+                f"{address.server}: {each.place} requires Kerberos: set {PRINCIPAL} and its keytab,"
+                " or hadoop.security.authentication in Hadoop's core-site.xml"
             )
-        raise StoreFailed(
-            f"{address.server}: {each} does not authenticate by Kerberos, so nobody can say who"
-            " answers there"
-        )
+        if answer is Answer.TAKES_ANYBODY and is_kerberos:
+            raise StoreFailed(
+                f"{address.server}: {each.place} does not authenticate by Kerberos, so nobody can"
+                " say who answers there"
+            )
+
+
+def _without_silent(answers: Mapping[NameNode, Answer]) -> dict[str, str]:
+    """Returns settings that leave the silent NameNodes out of their name services. The client would
+    wait for their answers, and not ask the next one."""
+    found = {}
+    for service in {each.service for each in answers if each.service}:
+        those = [each for each in answers if each.service == service]
+        kept = [each.name for each in those if answers[each] is not Answer.SILENT]
+        if 0 < len(kept) < len(those):
+            found[f"dfs.ha.namenodes.{service}"] = ",".join(kept)
+    return found
 
 
 def _check_library() -> None:

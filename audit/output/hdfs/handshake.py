@@ -7,10 +7,10 @@ sends it data nevertheless.
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import struct
 import time
+from enum import Enum, auto
 from typing import Final
 
 KERBEROS: Final = b"KERBEROS"
@@ -28,19 +28,31 @@ _NEGOTIATE: Final = bytes.fromhex("10 01")
 _QUESTION: Final = bytes((len(_HEADER),)) + _HEADER + bytes((len(_NEGOTIATE),)) + _NEGOTIATE
 
 
-def requires_kerberos(name_node: str) -> bool | None:
-    """Returns whether a NameNode (host:port) offers Kerberos to its clients, and nothing less;
-    None if it does not answer. See Hadoop's Server.java, `Connection` and its preamble."""
-    host, _, port = name_node.rpartition(":")
-    with contextlib.suppress(OSError, struct.error, ValueError):
-        address = host.strip("[]"), int(port)
-        with socket.create_connection(address, ASKED_S) as connection:
+class Answer(Enum):
+    """What a NameNode answers. A frozen one is SILENT, and so is a host that drops packets."""
+
+    REQUIRES_KERBEROS = auto()
+    TAKES_ANYBODY = auto()
+    SILENT = auto()
+    NO_CONNECTION = auto()
+
+
+def ask(place: str) -> Answer:
+    """Asks the NameNode at host:port whether it offers Kerberos to its clients, and nothing less.
+    See Hadoop's Server.java, `Connection` and its preamble."""
+    host, _, port = place.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), ASKED_S) as connection:
             connection.sendall(_PREAMBLE + struct.pack(">i", len(_QUESTION)) + _QUESTION)
             until = time.monotonic() + ASKED_S
             (length,) = struct.unpack(">I", _received(connection, 4, until))
             answer = _received(connection, min(length, ANSWER_MAX), until)
-        return KERBEROS in answer and SIMPLE not in answer
-    return None
+    except TimeoutError:
+        return Answer.SILENT
+    except (OSError, struct.error, ValueError):
+        return Answer.NO_CONNECTION
+    is_required = KERBEROS in answer and SIMPLE not in answer
+    return Answer.REQUIRES_KERBEROS if is_required else Answer.TAKES_ANYBODY
 
 
 def _received(connection: socket.socket, count: int, until: float) -> bytes:

@@ -9,6 +9,7 @@ from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 from skidway.audit.output import FileEntry, OutputConnection
+from skidway.audit.output.hdfs.answer import in_time
 from skidway.audit.output.hdfs.client import connect
 from skidway.audit.output.hdfs.failures import failures
 
@@ -29,9 +30,10 @@ class HdfsOutput:
         """See Output."""
         with failures("look at", self._named(path)):
             try:
-                return int(self._client.get_file_info(self._at(path)).length)
+                found = in_time(lambda: self._client.get_file_info(self._at(path)))
             except FileNotFoundError:
                 return None
+        return int(found.length)
 
     def read(self, path: str) -> bytes | None:
         opened = self.open(path)
@@ -43,11 +45,10 @@ class HdfsOutput:
     def open(self, path: str) -> IO[bytes] | None:
         with failures("read", self._named(path)):
             try:
-                return cast(
-                    "IO[bytes]", HdfsReader(self._named(path), self._client.read(self._at(path)))
-                )
+                file = in_time(lambda: self._client.read(self._at(path)))
             except FileNotFoundError:
                 return None
+        return cast("IO[bytes]", HdfsReader(self._named(path), file))
 
     def files(self, path: str) -> Iterator[FileEntry]:
         below = len(self._root) + 1
@@ -66,7 +67,8 @@ class HdfsOutput:
     def _listed(self, path: str) -> list[Any]:
         with failures("list", self._named(path)):
             try:
-                return list(self._client.list_status(self._at(path), recursive=False))
+                at = self._at(path)
+                return in_time(lambda: list(self._client.list_status(at, recursive=False)))
             except FileNotFoundError:
                 return []
 
@@ -96,7 +98,7 @@ class HdfsReader(io.RawIOBase):
     def read(self, size: int | None = -1, /) -> bytes:
         """Reads at most `size` bytes, or all bytes that are left if no size is given."""
         with failures("read", self._path):
-            return bytes(self._file.read(-1 if size is None else size))
+            return bytes(in_time(lambda: self._file.read(-1 if size is None else size)))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """Moves to a position in the file, and returns this position."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,10 +15,14 @@ from urllib.parse import urlsplit
 import pytest
 from hdfs_native import Client
 
+from skidway.audit.output import StoreUnreachable
 from skidway.audit.output.hadoop_client import NO_SETTINGS, HadoopClient
+from skidway.audit.output.hdfs import answer
+from support import spark_script
 from support.hdfs import Hdfs
 from support.kerberos import CLOCK_SKEW_S, LOADER, REALM, Kdc, administrator, give_logs
 from support.processes import Program, eventually
+from support.spark_cluster import SparkCluster
 from tests.crash.loader.conftest import (
     ON_SPARK,
     Cluster,
@@ -28,11 +33,30 @@ from tests.crash.loader.conftest import (
     lines,
     loading_of,
 )
+from tests.crash.loader.test_spark_cluster import on_cluster
 
 pytestmark = [pytest.mark.java]
 
 TICKET_S = 20
 """How long a ticket of the loader lives."""
+
+ENCRYPTED = {
+    "hadoop.rpc.protection": "privacy",
+    "dfs.data.transfer.protection": "privacy",
+    "dfs.encrypt.data.transfer.cipher.suites": "AES/CTR/NoPadding",
+}
+"""The NameNode and the DataNode encrypt whatever they send and take."""
+
+
+READER = """
+import json, sys
+import skidway
+from pyspark.sql import SparkSession
+settings, output, topic = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
+spark = SparkSession.builder.config(map=settings).getOrCreate()
+rows = [skidway.table(spark, output, topic), spark.read.parquet(f"{output}/{topic}")]
+print(json.dumps([each.count() for each in rows]))
+"""
 
 
 @dataclass(frozen=True)
@@ -55,7 +79,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     with kdc.running(), patch.dict(os.environ, kdc.env):
         keytab = kdc.keytab("loader")
         kdc.admin(f"modprinc -maxlife {TICKET_S}seconds loader")
-        with Hdfs(folder, kdc=kdc, permissions=True).running() as hdfs:
+        with Hdfs(folder, kdc=kdc, permissions=True, settings=ENCRYPTED).running() as hdfs:
             made = Secured(kdc, hdfs, HadoopClient(None, LOADER, str(keytab)))
             give_logs(made.administrator())
             yield made
@@ -68,14 +92,13 @@ def loading(secured: Secured, cluster: Cluster, spark: SharedSpark, tmp_path: Pa
     return made
 
 
-def test_a_killed_load_is_finished(loading: Loading, secured: Secured) -> None:
+@pytest.mark.parametrize("moment", ["staging/.*/rows-.*", r"\d+\.json"])
+def test_a_killed_load_is_finished(loading: Loading, secured: Secured, moment: str) -> None:
     """On an HDFS with Kerberos, every line has one row after several loads, although a run was
-    killed and a record was sent twice."""
+    killed as its tasks wrote or right after its commit, and a record was sent twice."""
     fill(loading, 0, 500)
     program = loading.start()
-    staging = f"_skidway/{loading.topic}/staging"
-    store = loading.store()
-    eventually(lambda: any(store.files(staging)) or not program.running)
+    eventually(lambda: reached(loading, moment) or not program.running)
     program.kill()
     loading.loaded()
     fill(loading, 400, 200)
@@ -85,6 +108,13 @@ def test_a_killed_load_is_finished(loading: Loading, secured: Secured) -> None:
     made = secured.administrator().list_status(f"/logs/{loading.topic}", recursive=True)
     found = {(each.owner, each.isdir, each.permission) for each in made}
     assert found == {("loader", False, 0o640), ("loader", True, 0o750)}
+
+
+def reached(loading: Loading, moment: str) -> bool:
+    """Returns whether the output's state has a file whose path matches."""
+    folder = f"_skidway/{loading.topic}/"
+    names = [each.path.removeprefix(folder) for each in loading.store().files(folder.rstrip("/"))]
+    return any(re.fullmatch(moment, each) for each in names)
 
 
 def refused(loading: Loading, *more: str) -> tuple[int, str]:
@@ -257,9 +287,7 @@ def test_a_data_node_dies(loading: Loading, secured: Secured) -> None:
     later, or goes on; after the DataNode is back, every line has one row."""
     fill(loading, 0, 500)
     program = loading.start()
-    staging = f"_skidway/{loading.topic}/staging"
-    store = loading.store()
-    eventually(lambda: any(store.files(staging)) or not program.running)
+    eventually(lambda: reached(loading, "staging/.*") or not program.running)
     secured.hdfs.data_node.kill()
     secured.hdfs.data_node.start()
     assert program.wait() in (0, 3), program.output()
@@ -268,14 +296,39 @@ def test_a_data_node_dies(loading: Loading, secured: Secured) -> None:
     assert hdfs_identities(loading) == lines(500)
 
 
+def test_a_frozen_name_node_holds_nobody_for_ever(
+    loading: Loading, secured: Secured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the NameNode takes connections and does not answer, an operation fails after a while as
+    one that may succeed later, also on a connection that is open already."""
+    monkeypatch.setattr(answer, "ANSWER_S", 1.0)
+    store = loading.store()
+    store.names("")
+    with secured.hdfs.name_node.frozen():
+        with pytest.raises(StoreUnreachable, match="no answer within 1 s"):
+            store.names("")
+        with pytest.raises(StoreUnreachable, match="no answer within 1 s"):
+            loading.store().names("")
+    assert store.names("") == []
+
+
 @pytest.mark.foreign
-def test_a_load_on_spark(loading: Loading) -> None:
-    """Tasks on Spark get their own tickets from the keytab, and write as the loader."""
+def test_a_load_on_a_spark_cluster(loading: Loading, secured: Secured, tmp_path: Path) -> None:
+    """Tasks on the workers of a Spark cluster get their own tickets from the keytab, and write as
+    the loader. Others read the rows with Spark, by their own tickets."""
     loading.way = ON_SPARK
     fill(loading, 0, 1500)
-    program = loading.start()
-    assert program.wait() == 0, program.output()
+    with SparkCluster(tmp_path).running() as workers:
+        program = loading.start(*on_cluster(workers.url))
+        assert program.wait() == 0, program.output()
     assert hdfs_identities(loading) == lines(1500)
+    with secured.kdc.tickets("loader", secured.loader.keytab) as cache:
+        found = spark_script.answer(
+            READER, loading.output, loading.topic, folder=tmp_path, **secured.kdc.env,
+            HADOOP_CONF_DIR=str(secured.hdfs.conf), KRB5CCNAME=cache,
+            JDK_JAVA_OPTIONS=f"-Djava.security.krb5.conf={secured.kdc.conf}",
+        )  # fmt: skip
+    assert found == [3000, 3000]
 
 
 def test_validate_says_what_a_load_would_meet(loading: Loading, secured: Secured) -> None:

@@ -83,6 +83,19 @@ def test_loads_go_on_when_the_active_name_node_dies(loading: Loading, lake: Name
     assert program.stop() == 0
 
 
+def test_a_load_passes_a_frozen_name_node(loading: Loading, lake: NameService) -> None:
+    """If the NameNode that the configuration names first takes connections and does not answer, and
+    the other is active, a load goes to the other."""
+    fill(loading, 0, 100)
+    with lake.name_nodes[0].frozen():
+        eventually(lambda: lake.active() == 1)
+        loading.loaded()
+        assert hdfs_identities(loading) == lines(100)
+        lake.name_nodes[0].kill()  # as an administrator does: it believes that it is active
+    lake.name_nodes[0].start()
+    eventually(lambda: None not in lake.states())
+
+
 @pytest.mark.parametrize("url", ["hdfs:///logs/{}", "viewfs://site/kept/{}"])
 def test_other_names_of_the_same_output(
     loading: Loading, lake: NameService, tmp_path: Path, url: str

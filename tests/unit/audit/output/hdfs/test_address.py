@@ -6,30 +6,35 @@ from pathlib import Path
 
 import pytest
 
-from skidway.audit.output.hdfs.address import Address, address_of
+from skidway.audit.output.hdfs.address import Address, NameNode, address_of
 from skidway.audit.output.hdfs.configuration import Configuration
 from skidway.errors import ConfigurationRefused
 
+ADDRESS = "dfs.namenode.rpc-address.lake.nn1"
 LAKE = {
     "fs.defaultFS": "hdfs://lake",
     "dfs.ha.namenodes.lake": "nn1, nn2",
-    "dfs.namenode.rpc-address.lake.nn1": "h1:8020",
+    ADDRESS: "h1:8020",
     "dfs.namenode.rpc-address.lake.nn2": "h2:8020",
     "fs.viewfs.mounttable.site.link./logs": "hdfs://lake/kept",
     "fs.viewfs.mounttable.site.linkFallback": "hdfs://h3:8020/",
 }
 CONF = Configuration(Path("/etc/hadoop"), "hadoop.conf.dir", LAKE)
-TWO = ("h1:8020", "h2:8020")
+TWO = (NameNode("h1:8020", "lake", "nn1"), NameNode("h2:8020", "lake", "nn2"))
+THIRD = NameNode("h3:8020")
 
 
 @pytest.mark.parametrize(
     ("url", "address"),
     [
-        ("hdfs://h3:8020/logs/", Address("hdfs://h3:8020", "/logs", ("h3:8020",))),
-        ("hdfs://[::1]:8020/logs", Address("hdfs://[::1]:8020", "/logs", ("[::1]:8020",))),
+        ("hdfs://h3:8020/logs/", Address("hdfs://h3:8020", "/logs", (THIRD,))),
+        (
+            "hdfs://[::1]:8020/logs",
+            Address("hdfs://[::1]:8020", "/logs", (NameNode("[::1]:8020"),)),
+        ),
         ("hdfs://lake/logs/a", Address("hdfs://lake", "/logs/a", TWO)),
         ("hdfs:///logs", Address("hdfs://", "/logs", TWO)),
-        ("viewfs://site/logs", Address("viewfs://site", "/logs", (*TWO, "h3:8020"))),
+        ("viewfs://site/logs", Address("viewfs://site", "/logs", (*TWO, THIRD))),
     ],
 )
 def test_an_url_names_a_folder_and_its_name_nodes(url: str, address: Address) -> None:
@@ -50,6 +55,8 @@ def test_an_url_names_a_folder_and_its_name_nodes(url: str, address: Address) ->
         ("hdfs:///logs", {"fs.defaultFS": "s3a://b"}, "says which one is meant"),
         ("viewfs://pond/logs", LAKE, "says where other folders are"),
         ("hdfs://lake/x", {"dfs.ha.namenodes.lake": "nn1"}, "dfs.namenode.rpc-address.lake.*"),
+        ("hdfs://lake/x", LAKE | {ADDRESS: "h1"}, f"{ADDRESS} is h1, which is no host:port"),
+        ("hdfs://lake/x", LAKE | {ADDRESS: "h1:port"}, "is h1:port, which is no host:port"),
     ],
 )
 def test_what_is_not_known_is_one_sentence(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from skidway.audit.output.hdfs import handshake
-from skidway.audit.output.hdfs.handshake import requires_kerberos
+from skidway.audit.output.hdfs.handshake import Answer, ask
 
 
 @contextlib.contextmanager
@@ -42,24 +42,25 @@ def framed(text: bytes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("parts", "required"),
+    ("parts", "answer"),
     [
-        ((framed(b"\x0aTOKEN..\x08KERBEROS\x06GSSAPI"),), True),
-        ((framed(b"TOKEN..KERBEROS")[:6], framed(b"TOKEN..KERBEROS")[6:]), True),
-        ((framed(b"\x06SIMPLE"),), False),
-        ((framed(b"\x06SIMPLE\x08KERBEROS"),), False),
-        ((framed(b""),), False),
-        ((b"HTTP/1.1 400 Bad Request\r\n\r\n",), False),
-        ((b"\x00\x00",), None),
-        ((), None),
+        ((framed(b"\x0aTOKEN..\x08KERBEROS\x06GSSAPI"),), Answer.REQUIRES_KERBEROS),
+        (
+            (framed(b"TOKEN..KERBEROS")[:6], framed(b"TOKEN..KERBEROS")[6:]),
+            Answer.REQUIRES_KERBEROS,
+        ),
+        ((framed(b"\x06SIMPLE"),), Answer.TAKES_ANYBODY),
+        ((framed(b"\x06SIMPLE\x08KERBEROS"),), Answer.TAKES_ANYBODY),
+        ((framed(b""),), Answer.TAKES_ANYBODY),
+        ((b"HTTP/1.1 400 Bad Request\r\n\r\n",), Answer.TAKES_ANYBODY),
+        ((b"\x00\x00",), Answer.NO_CONNECTION),
+        ((), Answer.NO_CONNECTION),
     ],
 )
-def test_an_answer_names_the_ways_to_authenticate(
-    parts: tuple[bytes, ...], required: bool | None
-) -> None:
+def test_an_answer_names_the_ways_to_authenticate(parts: tuple[bytes, ...], answer: Answer) -> None:
     """Only a server that offers Kerberos, and does not let others in without, requires it."""
     with answering(*parts) as address:
-        assert requires_kerberos(address) is required
+        assert ask(address) is answer
 
 
 def test_an_answer_without_end_takes_no_longer_than_a_silent_server(
@@ -71,11 +72,11 @@ def test_an_answer_without_end_takes_no_longer_than_a_silent_server(
     sent: list[bytes] = []
     parts = [struct.pack(">I", 60_000), *[b"x"] * 400]
     with answering(*parts, pause_s=0.05, sent=sent) as address:
-        assert requires_kerberos(address) is None
+        assert ask(address) is Answer.SILENT
     assert len(sent) < len(parts)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:port", "nowhere.invalid:8020", ""])
 def test_an_address_without_a_server_does_not_answer(address: str) -> None:
     """An address at which nobody listens, or that is none, gives no answer."""
-    assert requires_kerberos(address) is None
+    assert ask(address) is Answer.NO_CONNECTION
