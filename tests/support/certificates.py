@@ -9,8 +9,12 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
+
+Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+PEM = serialization.Encoding.PEM
+DAY, HOUR = datetime.timedelta(days=1), datetime.timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +38,60 @@ class Authority:
         self.certificate = folder / f"{name}.pem"
         _write(self.certificate, made.sign(self._key, hashes.SHA256()))
 
-    def sign(self, name: str, *hosts: str) -> Pair:
-        """Returns a new certificate with the given name, which is also valid for the given
-        hosts."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
-        names = x509.SubjectAlternativeName(
-            [loopback, *(x509.DNSName(each) for each in ("localhost", *hosts))]
-        )
-        made = _builder(subject, self._name, key).add_extension(names, critical=False)
+    def sign(
+        self,
+        name: str,
+        *hosts: str,
+        unit: str = "",
+        ends: datetime.timedelta = DAY,
+        usage: x509.ObjectIdentifier | None = None,
+        key: Key | None = None,
+        is_local: bool = True,
+    ) -> Pair:
+        """Returns a new certificate with the given name (CN), which is also valid for the given
+        hosts.
+
+        unit: the name's organizational unit (OU). ends: from now, negative for a certificate that
+        has expired. usage: for what alone it may be used. key: its key, if not one of ECDSA.
+        is_local: whether it is valid for 127.0.0.1 and localhost.
+        """
+        key = key or ec.generate_private_key(ec.SECP256R1())
+        units = [x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, unit)] if unit else []
+        subject = x509.Name([*units, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        known: list[x509.GeneralName] = [x509.DNSName(each) for each in hosts]
+        if is_local:
+            known += [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        made = _builder(subject, self._name, key, ends)
+        made = made.add_extension(x509.SubjectAlternativeName(known), critical=False)
+        if usage is not None:
+            made = made.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         pair = Pair(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         _write(pair.certificate, made.sign(self._key, hashes.SHA256()))
         pair.key.write_bytes(
             key.private_bytes(
-                serialization.Encoding.PEM,
+                PEM,
                 serialization.PrivateFormat.PKCS8,
                 serialization.NoEncryption(),
             )
         )
         return pair
 
+    def revoke(self, *pairs: Pair) -> Path:
+        """Returns a new list of revoked certificates, in place of the one before."""
+        now = datetime.datetime.now(datetime.UTC)
+        made = x509.CertificateRevocationListBuilder().issuer_name(self._name)
+        made = made.last_update(now - HOUR).next_update(now + DAY)
+        for each in pairs:
+            serial = x509.load_pem_x509_certificate(each.certificate.read_bytes()).serial_number
+            revoked = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now)
+            made = made.add_revoked_certificate(revoked.build())
+        path = self.certificate.with_suffix(".crl")
+        path.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(PEM))
+        return path
+
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
+    subject: x509.Name, issuer: x509.Name, key: Key, ends: datetime.timedelta = DAY
 ) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
@@ -66,10 +100,10 @@ def _builder(
         .issuer_name(issuer)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now + min(ends, datetime.timedelta(0)) - HOUR)
+        .not_valid_after(now + ends)
     )
 
 
 def _write(path: Path, certificate: x509.Certificate) -> None:
-    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    path.write_bytes(certificate.public_bytes(PEM))

@@ -1,0 +1,141 @@
+"""Makes the TLS contexts of servers and clients from PEM files, and makes them again when a file is
+replaced: a new certificate, authority or revocation list needs no restart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ssl
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final, Literal
+
+from skidway.dataclass import dataclass
+from skidway.errors import ConfigurationRefused
+
+ClientAuth = Literal["none", "requested", "required"]
+"""Whether a server asks its clients for a certificate, in Kafka's words (`ssl.client.auth`)."""
+
+_VERIFY: Final = {
+    "none": ssl.CERT_NONE,
+    "requested": ssl.CERT_OPTIONAL,
+    "required": ssl.CERT_REQUIRED,
+}
+_CIPHERS: Final = "DEFAULT:@SECLEVEL=2"
+"""OpenSSL's level 2 refuses keys of less than 112 bits of security: RSA below 2048 bits, SHA-1."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """The paths of PEM files. certificate: the own certificate, with those of the authorities
+    between it and the root. key: its private key, not encrypted; if None, it is in the
+    certificate's file. ca: the authorities to trust; None for those of the machine. crl: their
+    revocation lists.
+    """
+
+    certificate: Path | None = None
+    key: Path | None = None
+    ca: Path | None = None
+    crl: Path | None = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that are given."""
+        given = (self.certificate, self.key, self.ca, self.crl)
+        return tuple(each for each in given if each is not None)
+
+
+def server_context(files: TlsFiles, clients: ClientAuth = "none") -> ssl.SSLContext:
+    """Returns the context of a server, for TLS 1.2 and newer. Raises ConfigurationRefused."""
+    if files.certificate is None:
+        raise ConfigurationRefused("ssl.certificate.location is missing.")
+    if clients != "none" and files.ca is None:
+        raise ConfigurationRefused(f"ssl.client.auth is {clients}: ssl.ca.location is missing.")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    context.num_tickets = 1
+    _load(context, files)
+    context.verify_mode = _VERIFY[clients]
+    return context
+
+
+def client_context(files: TlsFiles, *, checks_name: bool = True) -> ssl.SSLContext:
+    """Returns the context of a client, for TLS 1.2 and newer. checks_name: whether the server's
+    certificate must be for the host to which the client connects. Raises ConfigurationRefused."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = checks_name
+    if files.ca is None:
+        context.load_default_certs()
+    _load(context, files)
+    return context
+
+
+class Contexts:
+    """Owns the context of one listener or client, and makes it again when one of its files was
+    replaced.
+
+    make: makes the context. files: those that it reads. problem: why the files cannot be used now;
+    the last good context then stays in use.
+    """
+
+    def __init__(self, make: Callable[[], ssl.SSLContext], files: Sequence[Path]) -> None:
+        """Raises ConfigurationRefused."""
+        self._make, self._files = make, files
+        self._stamp = _stamp(files)
+        self._context = make()
+        self.problem = ""
+
+    def get(self) -> ssl.SSLContext:
+        """Returns the context for a new connection."""
+        stamp = _stamp(self._files)
+        if stamp != self._stamp:
+            try:
+                self._context, self._stamp, self.problem = self._make(), stamp, ""
+            except ConfigurationRefused as error:
+                self.problem = str(error)
+        return self._context
+
+
+def _load(context: ssl.SSLContext, files: TlsFiles) -> None:
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(_CIPHERS)
+    if files.ca is not None:
+        with _naming("ssl.ca.location", files.ca):
+            context.load_verify_locations(files.ca)
+    if files.crl is not None:
+        with _naming("ssl.crl.location", files.crl):
+            context.load_verify_locations(files.crl)
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+    if files.certificate is not None:
+        with _naming("ssl.certificate.location", files.certificate, files.key):
+            context.load_cert_chain(files.certificate, files.key, password=_refuse_password)
+
+
+@contextlib.contextmanager
+def _naming(setting: str, *files: Path | None) -> Iterator[None]:
+    """Turns the errors of OpenSSL about files into one that names the setting and the files."""
+    try:
+        yield
+    except (OSError, ssl.SSLError) as error:
+        names = " and ".join(str(each) for each in files if each is not None)
+        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
+        raise ConfigurationRefused(f"{setting}: {names} cannot be used: {why or error}.") from error
+
+
+def _refuse_password() -> str:
+    """Raises an error. OpenSSL calls this function if the key is encrypted; without this function,
+    OpenSSL would ask for a password on the terminal."""
+    raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")
+
+
+def _stamp(files: Sequence[Path]) -> tuple[tuple[int, int, int] | None, ...]:
+    """Returns a value that changes when a file is replaced."""
+    found: list[tuple[int, int, int] | None] = []
+    for each in files:
+        try:
+            stat = each.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    return tuple(found)

@@ -1,0 +1,171 @@
+"""A non-blocking socket that speaks TLS, for any loop that waits for the socket's events.
+
+Sealed bytes are those on the wire. OpenSSL works on memory alone (`ssl.MemoryBIO`), so a handshake
+can be computed on another thread, and the owner decides how much memory a connection takes::
+
+    socket -> receive_sealed -> advance (until it returns True), recv_into -> plain bytes
+    socket <- flush          <- advance, send                              <- plain bytes
+
+epoll knows nothing of what is in this memory. So the owner must, after `recv_into`, come back
+without an event while `has_received` is true, and ask for EPOLLOUT while `has_sealed` is true, even
+if it has no plain bytes to send. One thread at a time may call a method.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import ssl
+from collections.abc import Sequence
+from typing import Final
+
+Buffer = bytes | bytearray | memoryview
+
+SEALED_BYTES_MAX: Final = 1 << 18
+"""While more sealed bytes than this wait for the socket, no more plain bytes are taken."""
+RECEIVE_BYTES: Final = 1 << 17
+PIECE_BYTES: Final = 1 << 18
+"""At most this many plain bytes are sealed at once. Each call of OpenSSL makes records of 16 KiB;
+many small calls would make many small records."""
+
+
+class TlsSocket:
+    """Owns a connected socket and its TLS state."""
+
+    __slots__ = ("_incoming", "_is_ended", "_outgoing", "_sealed", "_tls", "socket")
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        context: ssl.SSLContext,
+        *,
+        server_side: bool = False,
+        server_hostname: str | None = None,
+    ) -> None:
+        self.socket = sock
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(
+            self._incoming, self._outgoing, server_side=server_side, server_hostname=server_hostname
+        )
+        self._sealed = memoryview(b"")
+        self._is_ended = False
+
+    def fileno(self) -> int:
+        """The descriptor of the socket; -1 after `close`."""
+        return self.socket.fileno()
+
+    # The handshake
+
+    def receive_sealed(self) -> int:
+        """Receives once. Returns the number of sealed bytes; 0 if the peer has disconnected. Raises
+        BlockingIOError and OSError."""
+        data = self.socket.recv(RECEIVE_BYTES)
+        if data:
+            self._incoming.write(data)
+        else:
+            self._is_ended = True
+            self._incoming.write_eof()
+        return len(data)
+
+    def advance(self) -> bool:
+        """Computes what the handshake can do with the bytes that have been received, which may take
+        a millisecond. Returns whether the handshake is complete. Raises ssl.SSLError; `flush` then
+        sends the alert that tells the peer."""
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        return True
+
+    @property
+    def certificate(self) -> bytes | None:
+        """The peer's certificate in DER, after the handshake; None if it has shown none."""
+        return self._tls.getpeercert(binary_form=True)
+
+    # What a socket does
+
+    @property
+    def has_received(self) -> bool:
+        """Whether plain bytes may be there without a further receive."""
+        return bool(self._tls.pending() or self._incoming.pending)
+
+    @property
+    def has_sealed(self) -> bool:
+        """Whether sealed bytes wait until the socket takes them."""
+        return bool(len(self._sealed) or self._outgoing.pending)
+
+    def recv_into(self, buffer: memoryview) -> int:
+        """Fills the buffer with plain bytes, as far as they have arrived. Returns their number; 0
+        if the peer has ended the connection. Raises BlockingIOError if none has arrived, and
+        OSError (ssl.SSLError is one)."""
+        count, size = 0, len(buffer)
+        while count < size:
+            try:
+                read = self._tls.read(size - count, buffer[count:])
+            except ssl.SSLWantReadError:
+                try:
+                    self.receive_sealed()
+                except OSError:
+                    if count:
+                        return count  # the next call raises it again, or finds the end
+                    raise
+                continue
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                return count
+            if not read:
+                return count
+            count += int(read)
+        return count
+
+    def send(self, data: Buffer) -> int:
+        """Takes plain bytes, and sends what the socket takes of them. Returns how many were taken.
+        Raises BlockingIOError if too many sealed bytes wait, and OSError."""
+        return self.sendmsg((data,))
+
+    def sendmsg(self, buffers: Sequence[Buffer]) -> int:
+        """Takes plain bytes as `send` does, from the first buffers of several."""
+        if self.has_sealed and not self.flush():
+            if len(self._sealed) + self._outgoing.pending >= SEALED_BYTES_MAX:
+                raise BlockingIOError
+        taken = self._tls.write(_joined(buffers))
+        self.flush()
+        return taken
+
+    def flush(self) -> bool:
+        """Sends sealed bytes. Returns whether none is left. Raises OSError."""
+        while True:
+            if not len(self._sealed):
+                self._sealed = memoryview(self._outgoing.read())
+                if not len(self._sealed):
+                    return True
+            try:
+                sent = self.socket.send(self._sealed)
+            except BlockingIOError:
+                return False
+            self._sealed = self._sealed[sent:]
+
+    def close(self) -> None:
+        """Tells the peer of the end, if the socket takes it now, and closes the socket."""
+        with contextlib.suppress(OSError):
+            if not self._is_ended:
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    self._tls.unwrap()
+                self.flush()
+        self.socket.close()
+
+
+def _joined(buffers: Sequence[Buffer]) -> Buffer:
+    """Returns the first bytes of the buffers, at most `PIECE_BYTES`, as one piece."""
+    first = buffers[0]
+    if len(first) >= PIECE_BYTES:
+        return memoryview(first)[:PIECE_BYTES]
+    if len(buffers) == 1:
+        return first
+    pieces, count = [], 0
+    for each in buffers:
+        piece = memoryview(each)[: PIECE_BYTES - count]
+        pieces.append(piece)
+        count += len(piece)
+        if count == PIECE_BYTES:
+            break
+    return b"".join(pieces)
