@@ -92,7 +92,11 @@ class TlsSocket:
     @property
     def has_sealed(self) -> bool:
         """Whether sealed bytes wait until the socket takes them."""
-        return bool(len(self._sealed) or self._outgoing.pending)
+        return self._sealed_bytes > 0
+
+    @property
+    def _sealed_bytes(self) -> int:
+        return len(self._sealed) + self._outgoing.pending
 
     def recv_into(self, buffer: memoryview) -> int:
         """Fills the buffer with plain bytes, as far as they have arrived. Returns their number; 0
@@ -124,9 +128,8 @@ class TlsSocket:
 
     def sendmsg(self, buffers: Sequence[Buffer]) -> int:
         """Takes plain bytes as `send` does, from the first buffers of several."""
-        if self.has_sealed and not self.flush():
-            if len(self._sealed) + self._outgoing.pending >= SEALED_BYTES_MAX:
-                raise BlockingIOError
+        if self.has_sealed and not self.flush() and self._sealed_bytes >= SEALED_BYTES_MAX:
+            raise BlockingIOError
         taken = self._tls.write(_joined(buffers))
         self.flush()
         return taken
