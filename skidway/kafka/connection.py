@@ -11,6 +11,7 @@ from skidway.kafka.client.client import Client
 from skidway.kafka.client.cluster import Address, parse_bootstrap
 from skidway.kafka.client.following import LoopClient
 from skidway.kafka.protocol.fetch import READ_COMMITTED
+from skidway.kafka.security import NO_SECURITY, KafkaSecurity
 
 if TYPE_CHECKING:
     from skidway.clock import Clock
@@ -29,6 +30,7 @@ class KafkaConnection:
     client_id: str = "skidway"
     request_timeout_ms: int = 30_000
     refused_timeout_ms: int | None = None
+    security: KafkaSecurity = NO_SECURITY
 
     @property
     def addresses(self) -> tuple[Address, ...]:
@@ -47,7 +49,7 @@ class KafkaConnection:
         self, *, isolation_level: int = READ_COMMITTED, clock: Clock | None = None
     ) -> Client:
         """Returns a client that waits on its caller's thread. Raises UsageError for a malformed
-        address."""
+        address, and ConfigurationRefused if the files of `security` cannot be used."""
         return Client(
             self.bootstrap_servers,
             client_id=self.client_id,
@@ -55,11 +57,11 @@ class KafkaConnection:
             refused_timeout_ms=self.refused_timeout_ms,
             isolation_level=isolation_level,
             clock=clock,
+            security=self.security,
         )
 
     def loop_client(self, watcher: Watcher, *, clock: Clock, look_up: Resolve) -> LoopClient:
-        """Returns a client that runs in its caller's loop. Raises UsageError for a malformed
-        address."""
+        """Returns a client that runs in its caller's loop. Raises the errors of `client`."""
         return LoopClient(
             self.bootstrap_servers,
             watcher,
@@ -67,4 +69,5 @@ class KafkaConnection:
             request_timeout_ms=self.request_timeout_ms,
             clock=clock,
             look_up=look_up,
+            security=self.security,
         )

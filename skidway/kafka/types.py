@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 PLAINTEXT: Final = "PLAINTEXT"
-"""The security protocol of a listener without TLS and without SASL."""
+SSL: Final = "SSL"
+SASL_PLAINTEXT: Final = "SASL_PLAINTEXT"
+SASL_SSL: Final = "SASL_SSL"
+"""Kafka's security protocols: with TLS (SSL) or without, with a login (SASL) or without."""
 
 
 class TopicPartition(NamedTuple):

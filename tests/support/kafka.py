@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -42,8 +42,10 @@ class ApacheKafka:
         heap_mb: int = 512,
         options: Sequence[str] = jvm.FAST,
         place: Place = LOOPBACK,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
-        self._place = place
+        """settings: further settings of the node; listeners among them come behind its own."""
+        self._place, self._settings = place, dict(settings or {})
         self.port, self.controller_port = free_port(), free_port()
         self.proxied_port, self.proxy_port = free_port(), free_port()
         self.address = f"{place.host}:{self.port}"
@@ -84,6 +86,8 @@ class ApacheKafka:
             "group.initial.rebalance.delay.ms": "0",
             **dict.fromkeys(internal, "1"),
         }
+        for key, value in self._settings.items():
+            settings[key] = ",".join(filter(None, (settings.get(key), value)))
         self._config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         format_storage(self._config, cluster_id())
 

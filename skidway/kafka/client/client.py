@@ -31,6 +31,7 @@ from skidway.kafka.client.waiting import SelectorWatcher
 from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.protocol.describe_configs import ResourceType
 from skidway.kafka.protocol.fetch import READ_COMMITTED
+from skidway.kafka.security import NO_SECURITY, KafkaSecurity
 from skidway.kafka.types import TopicPartition
 from skidway.own_process import OwnProcess
 
@@ -62,8 +63,10 @@ class Client:
         refused_timeout_ms: int | None = None,
         isolation_level: int = READ_COMMITTED,
         clock: Clock | None = None,
+        security: KafkaSecurity = NO_SECURITY,
     ) -> None:
-        """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text.
+        """`bootstrap` is host:port[,host:port...]. Raises UsageError for a malformed text, and
+        ConfigurationRefused if the files of `security` cannot be used.
 
         Until a broker has answered this client, a request gives up after `refused_timeout_ms` if a
         connection has failed. A command sets a short time if a person waits for the command. If
@@ -85,7 +88,7 @@ class Client:
         )
         self.picture = Metadata(parse_bootstrap(bootstrap), self.random)
         self._watcher = SelectorWatcher()
-        self._network = Network(self.session, self._watcher)
+        self._network = Network(self.session, self._watcher, security=security)
         self._closed = False
         self._process = OwnProcess("client")
 

@@ -1,7 +1,8 @@
 """One connection to a broker, without the socket: takes received bytes, returns the bytes to send.
 
-    opened -> ApiVersions is sent -> the answer arrives -> calls are sent, each in the highest
-    version that client and broker have in common
+    opened -> ApiVersions is sent -> the answer arrives -> the client logs in, if it has a login
+    -> calls are sent, each in the highest version that client and broker have in common
+    -> shortly before the login ends, calls wait, and the client logs in again
 
 Responses come in the order of the requests. If a response does not belong to the oldest open
 request, the connection ends. Every request has a deadline. If a deadline passes before the response
@@ -13,15 +14,18 @@ old connection.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from skidway.kafka.client.authentication import Authentication
 from skidway.kafka.client.calls import Buffer, Call, MessageCall
 from skidway.kafka.errors import ErrorCode, ProtocolError, UnsupportedVersion, error_for
 from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from skidway.kafka.protocol.apis import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, response_body
+from skidway.security.sasl import Login
 
 SOFTWARE = "skidway"
 SOFTWARE_VERSION = "1"  # sent in ApiVersions; this is not the version of Skidway
@@ -72,22 +76,32 @@ class Connection:
 
     __slots__ = (
         "_answers",
+        "_authentication",
         "_client_id",
         "_correlation_id",
+        "_deadline",
+        "_is_ready",
         "_negotiation",
         "_out",
         "_out_bytes",
         "_ranges",
         "_reader",
+        "_renewed_at",
         "_sent",
         "_silent",
         "_waiting",
         "_written_bytes",
     )
 
-    def __init__(self, client_id: str, response_bytes_max: int, deadline: float) -> None:
-        """Client and broker must have agreed on API versions by `deadline` (monotonic seconds)."""
+    def __init__(
+        self, client_id: str, response_bytes_max: int, deadline: float, login: Login | None = None
+    ) -> None:
+        """Client and broker must have agreed on API versions by `deadline` (monotonic seconds).
+        login: None for a client that does not log in."""
         self._client_id = client_id
+        self._authentication = None if login is None else Authentication(login)
+        self._is_ready = False
+        self._renewed_at = math.inf  # when the client logs in again
         self._reader = FrameReader(
             response_bytes_max, eager_bytes=min(EAGER_BYTES, response_bytes_max)
         )
@@ -98,19 +112,31 @@ class Connection:
         self._out_bytes = self._written_bytes = 0
         self._silent: deque[_Silent] = deque()
         self._answers: list[Answer] = []
+        self._deadline = deadline  # of the calls with which the client logs in
         self._correlation_id = 0
-        self._negotiation = -1  # the ticket of ApiVersions; no caller's ticket is negative
+        self._negotiation = -1  # the ticket of our own calls; no caller's ticket is negative
         self._ask_versions(_API_VERSIONS, deadline)
 
     @property
     def is_ready(self) -> bool:
-        """Whether client and broker have agreed on API versions."""
-        return self._ranges is not None
+        """Whether client and broker have agreed on API versions, and the client is logged in."""
+        return self._is_ready
+
+    @property
+    def renewed_at(self) -> float:
+        """When to call `renew` (monotonic seconds); infinite if the login has no end."""
+        return self._renewed_at
+
+    def renew(self, deadline: float) -> None:
+        """Lets further calls wait, and logs in again as soon as all open calls are answered. The
+        client must be logged in again by `deadline`."""
+        self._is_ready, self._renewed_at, self._deadline = False, math.inf, deadline
+        self._begin_login()
 
     @property
     def in_flight_count(self) -> int:
-        """The number of calls that are neither answered nor failed, including the ApiVersions
-        request of this connection."""
+        """The number of calls that are neither answered nor failed, including the connection's own
+        ones."""
         return len(self._sent) + len(self._waiting) + len(self._silent)
 
     @property
@@ -123,11 +149,11 @@ class Connection:
         return min(deadlines, default=None)
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
-        """Accepts a call, and sends it as soon as client and broker have agreed on API versions."""
-        if self._ranges is None:
-            self._waiting.append(_Pending(ticket, call, deadline))
+        """Accepts a call, and sends it as soon as the connection is ready."""
+        if self._is_ready:
+            self._write(_Pending(ticket, call, deadline))
         else:
-            self._write(_Pending(ticket, call, deadline), self._ranges)
+            self._waiting.append(_Pending(ticket, call, deadline))
 
     # the writing side
 
@@ -154,6 +180,7 @@ class Connection:
             self._out.popleft()
         while self._silent and self._silent[0].end <= self._written_bytes:
             self._answers.append(Answer(self._silent.popleft().ticket, None, None))
+            self._begin_login()
 
     # the reading side
 
@@ -166,11 +193,11 @@ class Connection:
         """Returns the memory for the bytes that are received next."""
         return self._reader.space()
 
-    def received(self, count: int) -> None:
-        """Processes the `count` bytes that were received into `space`. Raises ProtocolError or
-        KafkaError if the connection cannot be used any further; the caller must then end it."""
+    def received(self, count: int, now: float) -> None:
+        """Processes the `count` bytes that were received into `space`. Raises SkidwayError if the
+        connection cannot be used any further; the caller must then end it."""
         for frame in self._reader.received(count):
-            self._take(frame)
+            self._take(frame, now)
 
     def answers(self) -> list[Answer]:
         """Returns the answers that have come since the last call."""
@@ -185,25 +212,32 @@ class Connection:
         tickets += [each.ticket for each in self._silent]
         return tickets + [each.ticket for each in self._waiting]
 
-    def _take(self, frame: memoryview) -> None:
+    def _take(self, frame: memoryview, now: float) -> None:
         if not self._sent:
             raise ProtocolError("a response that nobody asked for")
         sent = self._sent[0]  # the call stays in `_sent` until its response is read
         if peek_correlation_id(frame) != sent.correlation_id:
             raise ProtocolError("a response to another request than the oldest")
         body = response_body(frame, sent.call.api, sent.version)
-        if sent.ticket == self._negotiation:
+        if sent.call.api is ApiKey.API_VERSIONS and sent.ticket == self._negotiation:
             self._agree(body, sent)
-        else:
-            response = sent.call.read(body, sent.version)
-            self._answers.append(Answer(sent.ticket, response, None))
+            self._sent.popleft()
+            return
+        response = sent.call.read(body, sent.version)
         self._sent.popleft()
+        if sent.ticket == self._negotiation:
+            self._log_in(response, now)
+        else:
+            self._answers.append(Answer(sent.ticket, response, None))
+            self._begin_login()
 
-    def _write(self, pending: _Pending, ranges: Mapping[int, VersionRange]) -> None:
+    def _write(self, pending: _Pending) -> None:
+        assert self._ranges is not None
         try:
-            version = choose(pending.call.api, ranges)
-            self._put(pending, version)
+            self._put(pending, choose(pending.call.api, self._ranges))
         except UnsupportedVersion as error:
+            if pending.ticket == self._negotiation:
+                raise
             self._answers.append(Answer(pending.ticket, None, error))
 
     def _put(self, pending: _Pending, version: int) -> None:
@@ -238,10 +272,31 @@ class Connection:
         response = sent.call.read(body, sent.version)
         if response.error_code != ErrorCode.NONE:
             raise error_for(response.error_code)
-        ranges: Mapping[int, VersionRange] = response.ranges()
-        self._ranges = ranges
+        self._ranges = response.ranges()
+        if self._authentication is None:
+            self._open()
+        else:
+            self._write(_Pending(self._negotiation, self._authentication.begin(), sent.deadline))
+
+    def _begin_login(self) -> None:
+        """Logs in again, if that is due and no call is open."""
+        is_due = self._ranges is not None and not self._is_ready
+        if is_due and self._authentication is not None and not (self._sent or self._silent):
+            self._write(_Pending(self._negotiation, self._authentication.begin(), self._deadline))
+
+    def _log_in(self, response: Any, now: float) -> None:
+        assert self._authentication is not None
+        found = self._authentication.answered(response)
+        if isinstance(found, float):
+            self._renewed_at = now + found if found else math.inf
+            self._open()
+        else:
+            self._write(_Pending(self._negotiation, found, self._deadline))
+
+    def _open(self) -> None:
+        self._is_ready = True
         while self._waiting:
-            self._write(self._waiting.popleft(), ranges)
+            self._write(self._waiting.popleft())
 
 
 def _bytes_of(piece: Buffer) -> memoryview:

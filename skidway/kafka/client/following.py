@@ -48,6 +48,7 @@ from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.network import Network, Resolve, Watcher, resolve
 from skidway.kafka.client.pump import FetchPump
 from skidway.kafka.client.session import Channel, ClientSession, Disconnected, Inbox
+from skidway.kafka.security import NO_SECURITY, KafkaSecurity
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
@@ -88,18 +89,20 @@ class LoopClient:
         clock: Clock | None = None,
         jitter: Callable[[], float] = random.random,
         look_up: Resolve = resolve,
+        security: KafkaSecurity = NO_SECURITY,
     ) -> None:
         """A resolver `look_up` that does not wait returns None while it looks up a name. When it
         has found an address, the loop must call `looked_up`. The default resolver waits.
 
-        Raises UsageError when `bootstrap` is not a list of host:port.
+        Raises UsageError when `bootstrap` is not a list of host:port, and ConfigurationRefused if
+        the files of `security` cannot be used.
         """
         self._clock: Clock = SystemClock() if clock is None else clock
         self._session = ClientSession(
             client_id=client_id, request_timeout_s=request_timeout_ms / 1000, random=jitter
         )
         self._picture = Metadata(parse_bootstrap(bootstrap), jitter)
-        self._network = Network(self._session, watcher, look_up)
+        self._network = Network(self._session, watcher, look_up, security)
         self._fetching = Fetching(
             max_bytes=max_bytes,
             max_wait_ms=min(max_wait_ms, request_timeout_ms // 2),

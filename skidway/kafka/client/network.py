@@ -4,23 +4,33 @@
     network   opens and closes sockets, moves bytes between sockets and connections
     session   decides what the network does; uses no socket
 
-A link is one address on one channel, that is, for one kind of requests (see `session`). The buffers
-of a request are sent with sendmsg, without copying them into one buffer. Bytes are received
-straight into the memory of the frame to which they belong.
+A link is one address on one channel, that is, for one kind of requests (see `session`). Without
+TLS, the buffers of a request are sent with sendmsg, without copying them into one buffer, and bytes
+are received straight into the memory of the frame to which they belong. With TLS, a handshake comes
+first; it takes the thread about a millisecond.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
+from skidway.errors import ConfigurationRefused
 from skidway.kafka.client.session import ClientSession, Link, LinkKey
+from skidway.kafka.security import NO_SECURITY, KafkaSecurity
+
+if TYPE_CHECKING:
+    from skidway.security.tls_socket import TlsSocket
 
 _RECEIVES_PER_TURN_MAX = 32  # after 32 receives from a socket, other sockets are served
+_CLOSED_IN_HANDSHAKE = (
+    "the broker closed the connection in the handshake of TLS; it may not speak TLS on this port"
+)
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
@@ -50,13 +60,21 @@ def resolve(host: str, port: int) -> Sequence[AddressInfo]:
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-class _Socket:
-    __slots__ = ("is_open", "is_paused", "link", "socket", "watches_write")
+class _PlainSocket(socket.socket):
+    """A socket that has no bytes but those in the kernel (see TlsSocket)."""
 
-    def __init__(self, link: Link, sock: socket.socket) -> None:
+    __slots__ = ()
+    has_received = has_sealed = False
+
+
+class _Socket:
+    __slots__ = ("is_connected", "is_open", "is_paused", "link", "socket", "watches_write")
+
+    def __init__(self, link: Link, sock: _PlainSocket) -> None:
         self.link = link
-        self.socket = sock
-        self.is_open = False
+        self.socket: _PlainSocket | TlsSocket = sock
+        self.is_connected = False
+        self.is_open = False  # connected, and the handshake of TLS is complete
         self.is_paused = False  # not watched, because there is no room for its response
         self.watches_write = True
 
@@ -66,9 +84,15 @@ class Network:
     module `session`) decides. `ready` handles the watcher's events."""
 
     def __init__(
-        self, session: ClientSession, watcher: Watcher, look_up: Resolve = resolve
+        self,
+        session: ClientSession,
+        watcher: Watcher,
+        look_up: Resolve = resolve,
+        security: KafkaSecurity = NO_SECURITY,
     ) -> None:
+        """Raises ConfigurationRefused if the files of `security` cannot be used."""
         self._session = session
+        self._security, self._contexts = security, security.contexts()
         self._watcher = watcher
         self._look_up = look_up
         self._unresolved: list[Link] = []
@@ -108,11 +132,14 @@ class Network:
         found = self._by_fd.get(fd)
         if found is None:
             return False
-        if writable and not found.is_open:
-            self._opened(found, now)
+        if writable and not found.is_connected:
+            self._connected(found, now)
+        elif found.is_connected and not found.is_open:
+            self._shake(found, now)
         if writable and found.is_open and found.socket.fileno() >= 0:
             self._send(found, now)
-        if readable and found.is_open and found.socket.fileno() >= 0:
+        has_bytes = readable or found.socket.has_received
+        if has_bytes and found.is_open and found.socket.fileno() >= 0:
             self._receive(found, now)
         self._hang_up()
         return True
@@ -131,7 +158,7 @@ class Network:
                 self._unresolved.append(link)
                 return
             family, address = found_address
-            sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            sock = _PlainSocket(family, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         except OSError as error:
             self._session.failed(link, error.strerror or str(error), now)
             return
@@ -157,14 +184,52 @@ class Network:
         link.attempts += 1
         return family, address
 
-    def _opened(self, found: _Socket, now: float) -> None:
-        code = found.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    def _connected(self, found: _Socket, now: float) -> None:
+        plain = cast("_PlainSocket", found.socket)
+        code = plain.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
             self._session.failed(found.link, os.strerror(code), now)
             return
-        found.is_open = True
+        found.is_connected = True
         found.link.attempts = 0
-        self._session.opened(found.link, now)
+        if self._contexts is None:
+            self._opened(found, now)
+            return
+        from skidway.security.tls_socket import TlsSocket
+
+        host = found.link.key.address.host
+        found.socket = TlsSocket(plain, self._contexts.get(), server_hostname=host)
+        self._shake(found, now)
+
+    def _shake(self, found: _Socket, now: float) -> None:
+        """Goes on with the handshake of TLS."""
+        tls = cast("TlsSocket", found.socket)
+        try:
+            with contextlib.suppress(BlockingIOError):
+                if not tls.receive_sealed():
+                    raise ConnectionResetError(_CLOSED_IN_HANDSHAKE)
+            is_complete = tls.advance()
+            tls.flush()
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                tls.flush()  # the alert that tells the broker why
+            self._fail(found, error, now)
+            return
+        self._watch_write(found, tls.has_sealed)
+        if is_complete:
+            self._opened(found, now)
+
+    def _opened(self, found: _Socket, now: float) -> None:
+        try:
+            login = self._security.login()
+        except ConfigurationRefused as error:
+            self._session.failed(found.link, str(error), now)
+            return
+        found.is_open = True
+        self._session.opened(found.link, now, login)
+
+    def _fail(self, found: _Socket, error: OSError, now: float) -> None:
+        self._session.failed(found.link, _reason(error, self._security), now)
 
     def _send(self, found: _Socket, now: float) -> None:
         """Sends as many bytes as the socket accepts. While the socket's buffer is full, asks the
@@ -175,12 +240,14 @@ class Network:
             while connection is not None and connection.wants_write:
                 sent = found.socket.sendmsg(connection.outgoing())
                 self._session.sent(found.link, sent)
+            if found.socket.has_sealed:
+                cast("TlsSocket", found.socket).flush()
         except BlockingIOError:
             self._watch_write(found, True)
         except OSError as error:
-            self._session.failed(found.link, error.strerror or str(error), now)
+            self._fail(found, error, now)
         else:
-            self._watch_write(found, False)
+            self._watch_write(found, found.socket.has_sealed)
 
     def _watch_write(self, found: _Socket, write: bool) -> None:
         if found.watches_write != write:
@@ -205,10 +272,11 @@ class Network:
                 self._session.received(found.link, count, now)
                 if count < len(space):
                     return
+            self._come_back(found)
         except BlockingIOError:
             return
         except OSError as error:
-            self._session.failed(found.link, error.strerror or str(error), now)
+            self._fail(found, error, now)
 
     def _pause(self, found: _Socket) -> None:
         """Leaves the rest of a response in the kernel, so that the broker waits."""
@@ -221,6 +289,13 @@ class Network:
             found = self._paused.popleft()
             found.is_paused = False
             self._watch(found)
+            self._come_back(found)
+
+    def _come_back(self, found: _Socket) -> None:
+        """Makes sure that an event comes for the bytes that the socket has received and that the
+        watcher cannot see: nearly always, a socket can be written to."""
+        if found.socket.has_received:
+            self._watch_write(found, True)
 
     def _hang_up(self) -> None:
         for link in self._session.hangups():
@@ -237,3 +312,12 @@ class Network:
         else:
             self._watcher.unwatch(fd)
         found.socket.close()
+
+
+def _reason(error: OSError, security: KafkaSecurity) -> str:
+    """Returns why a connection failed, with the files that may be wrong."""
+    if not security.is_tls:
+        return error.strerror or str(error)
+    from skidway.security.tls_reasons import reason_for_client
+
+    return reason_for_client(error, security.ca, security.certificate)

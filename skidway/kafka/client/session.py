@@ -23,6 +23,7 @@ deadline.
 from __future__ import annotations
 
 import itertools
+import math
 from collections import deque
 from collections.abc import Callable
 from enum import Enum
@@ -34,6 +35,7 @@ from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.connection import Answer, Connection
 from skidway.kafka.errors import BrokerUnreachable
+from skidway.security.sasl import Login
 
 Inbox = deque[Answer]
 
@@ -242,10 +244,11 @@ class ClientSession:
             if link.connection is not None and link.connection.wants_write
         ]
 
-    def opened(self, link: Link, now: float) -> None:
-        """Notes that the link's socket is connected."""
+    def opened(self, link: Link, now: float, login: Login | None = None) -> None:
+        """Notes that the link's socket is connected. login: None for a client that does not log
+        in."""
         deadline = now + self._request_timeout_s
-        link.opened(Connection(self._client_id, self._response_bytes_max, deadline))
+        link.opened(Connection(self._client_id, self._response_bytes_max, deadline, login))
 
     def sent(self, link: Link, count: int) -> None:
         """Notes that `count` of the link's outgoing bytes were sent."""
@@ -273,7 +276,7 @@ class ClientSession:
             self.failed(link, "the broker closed the connection", now)
             return
         try:
-            link.connection.received(count)
+            link.connection.received(count, now)
         except SkidwayError as error:
             self._collect(link)
             self.failed(link, str(error), now)
@@ -298,8 +301,10 @@ class ClientSession:
 
     def expire(self, now: float) -> None:
         """Ends each connection whose oldest call has passed its deadline, and each attempt to
-        connect that takes too long."""
+        connect that takes too long. Renews logins that are due."""
         for link in list(self._links.values()):
+            if link.connection is not None and link.connection.renewed_at <= now:
+                link.connection.renew(now + self._request_timeout_s)
             deadline = link.next_deadline
             if deadline is not None and deadline <= now:
                 why = "no answer in time" if link.connection else "no connection in time"
@@ -307,9 +312,14 @@ class ClientSession:
 
     @property
     def next_deadline(self) -> float | None:
-        """Returns the time (monotonic seconds) at which to call `expire`, or None if no call or
-        attempt to connect has a deadline."""
-        deadlines = (link.next_deadline for link in self._links.values())
+        """Returns the time (monotonic seconds) at which to call `expire`, or None if nothing has a
+        deadline."""
+        deadlines = [link.next_deadline for link in self._links.values()]
+        deadlines += [
+            link.connection.renewed_at
+            for link in self._links.values()
+            if link.connection is not None and link.connection.renewed_at < math.inf
+        ]
         return min((each for each in deadlines if each is not None), default=None)
 
     def close(self) -> None:

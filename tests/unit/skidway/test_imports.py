@@ -12,7 +12,10 @@ from skidway import consumer, producer
 
 OURS = {"bench", "pyspark_skidway", "skidway"}
 
-KERNEL = {"", ".clock", ".coordination", ".dataclass", ".errors", ".log", ".own_process"}
+KERNEL = {
+    "", ".clock", ".coordination", ".dataclass", ".errors", ".log", ".own_process", ".security",
+    ".security.sasl",
+}  # fmt: skip
 """The modules of the package `skidway` itself that producer and consumer may import, in addition to
 the packages in CLIENT. "" is `skidway/__init__.py`."""
 

@@ -60,7 +60,7 @@ class Peer:
             space = self.connection.space()
             part = data[: min(len(space), portion)]
             space[: len(part)] = part
-            self.connection.received(len(part))
+            self.connection.received(len(part), 0.0)
             data = data[len(part) :]
 
     def agree(self, ranges: dict[ApiKey, VersionRange] | None = None) -> None:

@@ -100,6 +100,7 @@ def test_a_claim_allocates_nothing() -> None:
         (b"GET / HTTP/1.1\r\n", "HTTP"),
         (b"POST /topics HTTP/1.1\r\n", "HTTP"),
         (bytes.fromhex("160301020001fc0303"), "TLS"),
+        (bytes.fromhex("15030300020246"), "TLS"),
         (b"\xff\xff\xff\xff", "-1 bytes"),
         (b"\x80\x00\x00\x00", "-2147483648 bytes"),
         (struct.pack(">i", 1001), "1001 bytes"),

@@ -1,0 +1,98 @@
+"""How a client and a broker know each other, and whether strangers can read what they say. The
+values are paths, never what the files contain, so they may be shown, and be sent to Spark's tasks.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from skidway.dataclass import dataclass
+from skidway.errors import ConfigurationRefused
+from skidway.kafka.types import PLAINTEXT, SASL_PLAINTEXT, SASL_SSL, SSL
+
+if TYPE_CHECKING:
+    from skidway.security.contexts import Contexts
+    from skidway.security.sasl import Login
+
+PROTOCOLS: Final = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaSecurity:
+    """protocol: Kafka's `security.protocol`. certificate, key, ca, crl: see TlsFiles. checks_name:
+    whether the broker's certificate must be for its host. mechanism, username, password: those of
+    SASL; the password is a file's first line."""
+
+    protocol: str = PLAINTEXT
+    certificate: Path | None = None
+    key: Path | None = None
+    ca: Path | None = None
+    crl: Path | None = None
+    checks_name: bool = True
+    mechanism: str | None = None
+    username: str | None = None
+    password: Path | None = None
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.protocol in (SSL, SASL_SSL)
+
+    @property
+    def is_sasl(self) -> bool:
+        """Whether the client logs in by SASL."""
+        return self.protocol in (SASL_PLAINTEXT, SASL_SSL)
+
+    def check(self) -> None:
+        """Raises ConfigurationRefused if a value is wrong or missing, or a file cannot be used."""
+        from skidway.security.sasl import MECHANISMS
+
+        if self.protocol not in PROTOCOLS:
+            raise ConfigurationRefused(
+                f"security.protocol: {self.protocol!r} is none of {', '.join(PROTOCOLS)}"
+            )
+        if self.is_sasl and self.mechanism not in MECHANISMS:
+            raise ConfigurationRefused(
+                f"sasl.mechanism: {self.mechanism!r} is none of {', '.join(MECHANISMS)}"
+            )
+        if self.is_sasl and (self.username is None or self.password is None):
+            raise ConfigurationRefused(
+                f"security.protocol is {self.protocol}: sasl.username or sasl.password.location is"
+                " missing"
+            )
+        self.contexts()
+        self.login()
+
+    def contexts(self) -> Contexts | None:
+        """Returns the TLS contexts of a client; None without TLS. Raises ConfigurationRefused."""
+        if not self.is_tls:
+            return None
+        from skidway.security.contexts import Contexts, TlsFiles, client_context
+
+        files = TlsFiles(self.certificate, self.key, self.ca, self.crl)
+        return Contexts(lambda: client_context(files, checks_name=self.checks_name), files.paths)
+
+    def login(self) -> Login | None:
+        """Returns the login with the password as the file has it now; None without SASL. Raises
+        ConfigurationRefused."""
+        if not self.is_sasl:
+            return None
+        from skidway.security.sasl import Login
+        from skidway.text_file import NotUtf8, read_text
+
+        assert self.mechanism is not None
+        assert self.username is not None
+        assert self.password is not None
+        place = f"sasl.password.location: {self.password}"
+        try:
+            lines = read_text(self.password).splitlines()
+        except (OSError, NotUtf8) as error:
+            why = (error.strerror if isinstance(error, OSError) else None) or error
+            raise ConfigurationRefused(f"{place} cannot be read: {why}") from error
+        if not lines or not lines[0]:
+            raise ConfigurationRefused(f"{place} is empty")
+        return Login(self.mechanism, self.username, lines[0], place)
+
+
+NO_SECURITY: Final = KafkaSecurity()
