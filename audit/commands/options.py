@@ -27,8 +27,7 @@ from skidway.audit.settings import TIERS, AuditSettings, check_tiers
 from skidway.audit.signing.keys import KeyRefused
 from skidway.audit.signing.master_file import MasterFile
 from skidway.audit.topic.messages import Tier
-from skidway.cli.connection import connection, for_a_person
-from skidway.cli.options import bootstrap_server
+from skidway.cli.connection import cluster_settings, connection, for_a_person
 from skidway.clock import Clock
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.host_name import host_name, installed_host_name
@@ -84,9 +83,9 @@ def settings_of(args: argparse.Namespace) -> AuditSettings | None:
 
 
 def _brokers(args: argparse.Namespace, path: Path | None) -> list[str]:
-    """If there is no file with settings, returns `bootstrap.servers` with the brokers that commands
-    without settings ask, because AuditSettings requires this setting."""
-    return [] if path is not None else [f"bootstrap.servers={bootstrap_server(args)}"]
+    """If there is no file with settings, returns the settings with which commands without settings
+    reach brokers, because AuditSettings requires them."""
+    return [] if path is not None else cluster_settings(args)
 
 
 def _installed() -> Path:

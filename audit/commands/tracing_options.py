@@ -21,11 +21,13 @@ from skidway.audit.tracing import host_files, logs
 from skidway.audit.tracing.host_files import HostState
 from skidway.audit.tracing.logs import SiteCluster
 from skidway.audit.tracing.site import Site
+from skidway.cli import profile
 from skidway.cli.connection import for_a_person
 from skidway.cli.options import add_config_options, add_json_option
 from skidway.clock import Clock
 from skidway.errors import SkidwayError
 from skidway.kafka.connection import KafkaConnection
+from skidway.kafka.security import KafkaSecurity
 from skidway.schemas.consuming.asking import add_registry_option, registry
 from skidway.schemas.consuming.values import Values
 
@@ -81,7 +83,9 @@ def opened(
         ledger = options.ledger_of(args, settings, clock)
         stack.callback(ledger.close)
         wanted = topics_of(ledger)
-        clusters = [_cluster(stack, each, wanted) for each in _addresses(args, settings)]
+        security = profile.read().security if settings is None else settings.security
+        addresses = _addresses(args, settings)
+        clusters = [_cluster(stack, each, security, wanted) for each in addresses]
         yield Site(
             ledger.lines,
             _distinct(clusters),
@@ -116,8 +120,11 @@ def _addresses(args: argparse.Namespace, settings: AuditSettings | None) -> list
     return list(dict.fromkeys(named))
 
 
-def _cluster(stack: ExitStack, address: str, wanted: Collection[str]) -> SiteCluster:
-    client = stack.enter_context(for_a_person(KafkaConnection(address)).client())
+def _cluster(
+    stack: ExitStack, address: str, security: KafkaSecurity, wanted: Collection[str]
+) -> SiteCluster:
+    kafka = for_a_person(KafkaConnection(address, security=security))
+    client = stack.enter_context(kafka.client())
     return logs.look(client, wanted)
 
 

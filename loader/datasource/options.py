@@ -31,14 +31,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from skidway.errors import UsageError
+from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.connection import KafkaConnection
+from skidway.kafka.security import NAMES as SECURITY_NAMES
+from skidway.kafka.security import KafkaSecurity
 from skidway.loader.datasource.positions import EARLIEST, LATEST, Given, given
 from skidway.schemas.client import RegistryConnection, Security
 
 RECORDS_PER_PARTITION: Final = 400_000
 NAMES: Final = (
     "kafka.bootstrap.servers",
+    *(f"kafka.{name}" for name in SECURITY_NAMES),
     "subscribe",
     "subscribePattern",
     "startingOffsets",
@@ -100,7 +103,11 @@ class Options:
                 "format skidway needs one of the options subscribe and subscribePattern"
             )
         return Options(
-            kafka=KafkaConnection(value.required("kafka.bootstrap.servers"), CLIENT_ID),
+            kafka=KafkaConnection(
+                value.required("kafka.bootstrap.servers"),
+                CLIENT_ID,
+                security=_kafka_security(value),
+            ),
             topics=tuple(dict.fromkeys(topics)),
             pattern=_pattern(pattern),
             starting=given("startingOffsets", value["startingOffsets"]),
@@ -181,6 +188,13 @@ def _ending(ending: Given | None) -> Given | None:
     if ending == EARLIEST:
         raise UsageError("option endingOffsets is latest or JSON, not earliest")
     return ending
+
+
+def _kafka_security(value: _Texts) -> KafkaSecurity:
+    try:
+        return KafkaSecurity.of({name: value[f"kafka.{name}"] for name in SECURITY_NAMES})
+    except ConfigurationRefused as error:
+        raise UsageError(f"option kafka.{error}") from error
 
 
 def _security(value: _Texts) -> Security:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from skidway.cli.connection import connection
-from skidway.cli.options import add_bootstrap_option, bootstrap_server
+from skidway.cli.options import add_bootstrap_option
 from skidway.cli.output import Progress, print_json
 from skidway.cli.streams import write_data
 from skidway.errors import UsageError
@@ -75,9 +75,9 @@ def _dump(args: argparse.Namespace) -> int:
     if args.topic is not None:
         from skidway.schemas.dump.topic import write_topic
 
-        servers = bootstrap_server(args)
-        with connection(args).client() as client:
-            write_topic(servers, client, records, args.topic)
+        kafka = connection(args)
+        with kafka.client() as client:
+            write_topic(kafka, client, records, args.topic)
         where = f"topic {args.topic}"
     else:
         where = _write(args.file, records, console_line if args.console else line)

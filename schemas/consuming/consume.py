@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from skidway.cli import profile
 from skidway.cli.moments import parse_since
 from skidway.cli.options import (
     add_bootstrap_option,
@@ -115,6 +116,7 @@ def _run_in_group(args: argparse.Namespace) -> int:
         args.group,
         args.topic,
         zookeeper_connect=zookeeper(args),
+        security=profile.read().security,
         auto_offset_reset="earliest" if args.from_beginning else "latest",
     ) as consumer:
         heard_at = time.monotonic()

@@ -8,6 +8,7 @@ from typing import Final
 
 from skidway.kafka.client import EARLIEST, LATEST, Client, NewTopic, ensure_topics
 from skidway.kafka.columns import DecodedRecords
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.types import TopicPartition
 from skidway.producer import Producer
@@ -28,10 +29,10 @@ def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
 
 
 def write_topic(
-    bootstrap_servers: str, client: Client, records: Iterable[Record], topic: str = TOPIC
+    kafka: KafkaConnection, client: Client, records: Iterable[Record], topic: str = TOPIC
 ) -> int:
     """Writes the records to an empty topic, and returns how many it has written. Creates the topic
-    if it does not exist.
+    if it does not exist. client: one of the same cluster.
 
     If the topic already has records, raises `DumpRefused`, because a registry may be reading the
     topic.
@@ -41,7 +42,7 @@ def write_topic(
     tp = _only_partition(client, topic)
     if client.list_offsets({tp: LATEST})[tp].offset:
         raise DumpRefused(f"Topic {topic} has records already; a dump goes to an empty one only.")
-    with Producer(bootstrap_servers) as producer:
+    with Producer(kafka.bootstrap_servers, security=kafka.security) as producer:
         sent = [
             producer.send(topic, _bytes(value_text(each)), key=key_text(each).encode())
             for each in records

@@ -6,6 +6,7 @@ commands.
     --registry             SKIDWAY_REGISTRY              schema.registry.url
     --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
                            SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
+                                                         security.protocol, ssl.*, sasl.*
 
 A command uses the address in its option. Without the option, it uses the address in the
 environment; if the environment has no address either, it uses the address in the profile. The
@@ -17,12 +18,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from skidway import settings
-from skidway.dataclass import dataclass
+from skidway.kafka.settings import KafkaSecuritySettings
 from skidway.settings import setting
 
 FILE: Final = "SKIDWAY_PROFILE"
@@ -34,9 +35,10 @@ ENVIRONMENT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
-    """The settings in a profile. A field is None if the profile does not set it."""
+@dataclass(frozen=True, kw_only=True)
+class Profile(KafkaSecuritySettings):
+    """The settings in a profile. A field is None if the profile does not set it. The profile's
+    security counts for every cluster that a command of the user asks."""
 
     bootstrap_servers: str | None = setting(
         "bootstrap.servers", None, help="Brokers to begin with: host:port, comma-separated."

@@ -23,6 +23,7 @@ from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.connection import KafkaConnection
+from skidway.kafka.security import NO_SECURITY, KafkaSecurity
 from skidway.kafka.types import TopicPartition
 from skidway.own_process import OwnProcess
 
@@ -40,10 +41,10 @@ class Consumer:
     as done. Otherwise the last record does not count as done. The settings in `ConsumerSettings`
     are keyword arguments. For several threads, see `create_message_streams`.
 
-    Raises UsageError for invalid settings, ConfigurationRefused for an invalid address of
-    ZooKeeper, and Unreachable if ZooKeeper, or a broker that is asked for ZooKeeper's address, does
-    not answer at the start. If brokers or ZooKeeper stop answering later, the consumer waits until
-    they answer again.
+    Raises UsageError for invalid settings, ConfigurationRefused for an invalid address of ZooKeeper
+    or a `security` that cannot be used, and Unreachable if ZooKeeper, or a broker that is asked for
+    ZooKeeper's address, does not answer at the start. If brokers or ZooKeeper stop answering later,
+    the consumer waits until they answer again.
     """
 
     def __init__(
@@ -53,15 +54,18 @@ class Consumer:
         topics: str | Sequence[str] = (),
         *,
         zookeeper_connect: str | None = None,
+        security: KafkaSecurity = NO_SECURITY,
         clock: Clock | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
         """`zookeeper_connect` is host:port[,...][/chroot]. Without it, the consumer asks a broker
-        for the address of the brokers' ZooKeeper."""
+        for the address of the brokers' ZooKeeper. security: how it reaches brokers that do not let
+        in everybody."""
         parse_bootstrap(bootstrap_servers)
+        security.check()
         check_group(group_id)
         self._process = OwnProcess("consumer")
-        self._bootstrap = bootstrap_servers
+        self._bootstrap, self._security = bootstrap_servers, security
         self._settings = _settings(settings)
         self._clock: Clock = SystemClock() if clock is None else clock
         self._streams: list[Stream] = []
@@ -175,7 +179,10 @@ class Consumer:
 
     def _client(self) -> Client:
         settings = self._settings
-        kafka = KafkaConnection(self._bootstrap, settings.client_id, settings.request_timeout_ms)
+        kafka = KafkaConnection(
+            self._bootstrap, settings.client_id, settings.request_timeout_ms,
+            security=self._security,
+        )  # fmt: skip
         return kafka.client(clock=self._clock)
 
     @property

@@ -4,8 +4,9 @@ values are paths, never what the files contain, so they may be shown, and be sen
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
@@ -16,23 +17,45 @@ if TYPE_CHECKING:
     from skidway.security.sasl import Login
 
 PROTOCOLS: Final = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
+NAMES: Final = {
+    "security.protocol": "protocol",
+    "ssl.ca.location": "ca",
+    "ssl.certificate.location": "certificate",
+    "ssl.key.location": "key",
+    "ssl.crl.location": "crl",
+    "ssl.endpoint.identification.algorithm": "checks_name",
+    "sasl.mechanism": "mechanism",
+    "sasl.username": "username",
+    "sasl.password.location": "password",
+}
+"""The settings' names, those of Kafka and librdkafka, and the fields of KafkaSecurity."""
+_PATHS: Final = ("ca", "certificate", "key", "crl", "password")
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSecurity:
     """protocol: Kafka's `security.protocol`. certificate, key, ca, crl: see TlsFiles. checks_name:
-    whether the broker's certificate must be for its host. mechanism, username, password: those of
-    SASL; the password is a file's first line."""
+    `https` if the broker's certificate must be for its host, otherwise `none`. mechanism, username,
+    password: those of SASL; the password is a file's first line."""
 
     protocol: str = PLAINTEXT
     certificate: Path | None = None
     key: Path | None = None
     ca: Path | None = None
     crl: Path | None = None
-    checks_name: bool = True
+    checks_name: str = "https"
     mechanism: str | None = None
     username: str | None = None
     password: Path | None = None
+
+    @classmethod
+    def of(cls, texts: Mapping[str, str]) -> Self:
+        """Returns the security with these settings, by Kafka's names (NAMES); an empty text is no
+        setting. Raises the errors of `check`."""
+        given: dict[str, Any] = {NAMES[name]: text for name, text in texts.items() if text}
+        made = cls(**(given | {name: Path(given[name]) for name in _PATHS if name in given}))
+        made.check()
+        return made
 
     @property
     def is_tls(self) -> bool:
@@ -51,6 +74,11 @@ class KafkaSecurity:
         if self.protocol not in PROTOCOLS:
             raise ConfigurationRefused(
                 f"security.protocol: {self.protocol!r} is none of {', '.join(PROTOCOLS)}"
+            )
+        if self.checks_name not in ("https", "none"):
+            raise ConfigurationRefused(
+                f"ssl.endpoint.identification.algorithm: {self.checks_name!r} is neither https nor"
+                " none"
             )
         if self.is_sasl and self.mechanism not in MECHANISMS:
             raise ConfigurationRefused(
@@ -71,7 +99,8 @@ class KafkaSecurity:
         from skidway.security.contexts import Contexts, TlsFiles, client_context
 
         files = TlsFiles(self.certificate, self.key, self.ca, self.crl)
-        return Contexts(lambda: client_context(files, checks_name=self.checks_name), files.paths)
+        is_checked = self.checks_name == "https"
+        return Contexts(lambda: client_context(files, checks_name=is_checked), files.paths)
 
     def login(self) -> Login | None:
         """Returns the login with the password as the file has it now; None without SASL. Raises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from skidway.errors import ConfigurationRefused, UsageError
 from skidway.kafka.connection import KafkaConnection
@@ -14,17 +14,9 @@ from skidway.settings import setting
 
 
 @dataclass(frozen=True, kw_only=True)
-class KafkaSettings:
-    """The settings of every program that is a client of a cluster. (Without slots, so that a class
-    of settings can also inherit from another one.)"""
-
-    CLIENT_ID: ClassVar[str] = "skidway"
-
-    bootstrap_servers: str = setting(
-        "bootstrap.servers",
-        help="Brokers to begin with: host:port, comma-separated.",
-        example="127.0.0.1:9092",
-    )
+class KafkaSecuritySettings:
+    """The settings by which a client and the brokers of a cluster know each other. (Without slots,
+    so that a class of settings can also inherit from another one.)"""
 
     security_protocol: str = setting(
         "security.protocol",
@@ -49,7 +41,7 @@ class KafkaSettings:
     ssl_crl: Path | None = setting(
         "ssl.crl.location", None, help="PEM file of the authorities' lists of revoked certificates."
     )
-    ssl_checked_name: str = setting(
+    ssl_checked_name: Literal["https", "none"] = setting(
         "ssl.endpoint.identification.algorithm",
         "https",
         help="https: a broker's certificate must be for its host; none: it need not.",
@@ -65,22 +57,41 @@ class KafkaSettings:
     )
 
     @property
-    def kafka(self) -> KafkaConnection:
-        """The connection to these brokers. Raises ConfigurationRefused if an address is malformed,
-        or if the settings of its security are wrong or their files cannot be used."""
-        security = KafkaSecurity(
+    def security(self) -> KafkaSecurity:
+        """These settings. Raises ConfigurationRefused if they are wrong, or their files cannot be
+        used."""
+        made = KafkaSecurity(
             protocol=self.security_protocol.upper(),
             ca=self.ssl_ca,
             certificate=self.ssl_certificate,
             key=self.ssl_key,
             crl=self.ssl_crl,
-            checks_name=self.ssl_checked_name.lower() == "https",
+            checks_name=self.ssl_checked_name,
             mechanism=self.sasl_mechanism,
             username=self.sasl_username,
             password=self.sasl_password,
         )
-        security.check()
-        connection = KafkaConnection(self.bootstrap_servers, self.CLIENT_ID, security=security)
+        made.check()
+        return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaSettings(KafkaSecuritySettings):
+    """The settings of every program that is a client of a cluster."""
+
+    CLIENT_ID: ClassVar[str] = "skidway"
+
+    bootstrap_servers: str = setting(
+        "bootstrap.servers",
+        help="Brokers to begin with: host:port, comma-separated.",
+        example="127.0.0.1:9092",
+    )
+
+    @property
+    def kafka(self) -> KafkaConnection:
+        """The connection to these brokers. Raises ConfigurationRefused if an address is malformed,
+        and the errors of `security`."""
+        connection = KafkaConnection(self.bootstrap_servers, self.CLIENT_ID, security=self.security)
         try:
             _ = connection.addresses
         except UsageError as error:

@@ -15,6 +15,7 @@ from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.kafka import client as core
 from skidway.kafka.client.cluster import parse_bootstrap
 from skidway.kafka.connection import KafkaConnection
+from skidway.kafka.security import NO_SECURITY, KafkaSecurity
 from skidway.own_process import OwnProcess
 from skidway.producer.accumulator import Messages
 from skidway.producer.buffer import Buffer
@@ -44,13 +45,16 @@ class Producer:
         self,
         bootstrap_servers: str,
         *,
+        security: KafkaSecurity = NO_SECURITY,
         clock: Clock | None = None,
         **settings: Unpack[ProducerOptions],
     ) -> None:
-        """The producer connects at its first use. Raises UsageError if a setting is invalid, or
-        contradicts another setting."""
+        """The producer connects at its first use. security: how it reaches a cluster that does not
+        let in everybody. Raises UsageError if a setting is invalid, or contradicts another setting,
+        and ConfigurationRefused if `security` cannot be used."""
         parse_bootstrap(bootstrap_servers)
-        self._bootstrap = bootstrap_servers
+        security.check()
+        self._bootstrap, self._security = bootstrap_servers, security
         self._settings = _settings(settings)
         self._clock: Clock = SystemClock() if clock is None else clock
         self._process = OwnProcess("producer")
@@ -193,7 +197,9 @@ class Producer:
     def _client(self, *, asked_within_ms: int | None = None) -> core.Client:
         timeout_ms = self._settings.request_timeout_ms
         timeout_ms = min(timeout_ms, asked_within_ms or timeout_ms)
-        kafka = KafkaConnection(self._bootstrap, self._settings.client_id, timeout_ms)
+        kafka = KafkaConnection(
+            self._bootstrap, self._settings.client_id, timeout_ms, security=self._security
+        )
         return kafka.client(clock=self._clock)
 
     def _connect(self) -> tuple[core.Client, Outgoing]:
