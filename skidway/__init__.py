@@ -26,6 +26,7 @@ The modules of the kernel in reading order:
     turns           who begins next if many clients wait
     rare_lines      log lines that anybody on the network can cause
     reached_bounds  names in the log the bounds that clients have reached
+    security        TLS and logins
     http            HTTP servers with limits, for whom they answer
     telemetry       /metrics and /health
     http_client     asks our programs for them, through no proxy

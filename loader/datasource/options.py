@@ -16,6 +16,12 @@ name, the option has the same meaning here, except for the differences that docs
 | includeHeaders | true: rows have the column `_headers` (default false) |
 | includeHostAndFile | true: rows have the columns `_host` and `_file` (default false) |
 | undecodable | `fail` (default) or `skip` a record whose value cannot be decoded |
+| kafka.security.protocol | PLAINTEXT (default), SSL, SASL_PLAINTEXT or SASL_SSL |
+| kafka.ssl.{ca,certificate,key,crl}.location | PEM files, on every host that runs tasks |
+| kafka.ssl.endpoint.identification.algorithm | https (default), or none: names are not checked |
+| kafka.sasl.mechanism | PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 |
+| kafka.sasl.username | who the query logs in as |
+| kafka.sasl.password.location | file with the password, on every host that runs tasks |
 | schema.registry.url | registry whose schemas decode values; if not set: columns `key`, `value` |
 | schema.registry.basic.auth.user.info | user:password, for a registry that asks for them |
 | schema.registry.ssl.{ca,certificate,key}.location | PEM files, on every host that runs tasks |
@@ -41,7 +47,6 @@ from skidway.schemas.client import RegistryConnection, Security
 RECORDS_PER_PARTITION: Final = 400_000
 NAMES: Final = (
     "kafka.bootstrap.servers",
-    *(f"kafka.{name}" for name in SECURITY_NAMES),
     "subscribe",
     "subscribePattern",
     "startingOffsets",
@@ -54,6 +59,7 @@ NAMES: Final = (
     "includeHeaders",
     "includeHostAndFile",
     "undecodable",
+    *(f"kafka.{name}" for name in SECURITY_NAMES),
     "schema.registry.url",
     "schema.registry.basic.auth.user.info",
     "schema.registry.ssl.ca.location",

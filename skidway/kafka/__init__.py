@@ -13,6 +13,7 @@ Reading order, low to high:
                     record_bounds, record_headers, record_decoding
     protocol/       requests and responses as data, and their frames
     client/         producer, fetcher, metadata: a core without I/O, and two drivers that do the I/O
+    security        how a client and a broker know each other
     connection      how a program reaches a cluster; makes all clients
     settings        the settings for this connection
     source          which cluster and topic a record was first written to, across mirrors

@@ -76,16 +76,19 @@ class KafkaSecuritySettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class KafkaSettings(KafkaSecuritySettings):
-    """The settings of every program that is a client of a cluster."""
-
-    CLIENT_ID: ClassVar[str] = "skidway"
-
+class _Brokers:
     bootstrap_servers: str = setting(
         "bootstrap.servers",
         help="Brokers to begin with: host:port, comma-separated.",
         example="127.0.0.1:9092",
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KafkaSettings(KafkaSecuritySettings, _Brokers):
+    """The settings of every program that is a client of a cluster."""
+
+    CLIENT_ID: ClassVar[str] = "skidway"
 
     @property
     def kafka(self) -> KafkaConnection:

@@ -13,6 +13,7 @@ Decisions:
     metadata                    which broker leads which partition
     illegal_names               drops topics and brokers with illegal names from answers
     connection, session         one connection; all connections of a client
+    authentication              the login on a connection
     calls, requests, alterations, group_offsets    build requests, and read the responses
     backoff                     the waits between two attempts
 
