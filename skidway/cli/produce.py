@@ -74,7 +74,8 @@ def _sender(client: Client, args: argparse.Namespace) -> Sender:
     count = len(topic.partitions)
     if args.partition is not None and not 0 <= args.partition < count:
         raise UsageError(f"topic {args.topic} has the partitions 0 to {count - 1} only")
-    limit = int(client.topic_configs([args.topic])[args.topic].get("max.message.bytes", "1000000"))
+    configs, _ = client.topic_configs_now([args.topic])  # perhaps this client may not see them
+    limit = int(configs.get(args.topic, {}).get("max.message.bytes", "1000000"))
     separator = None if args.key_separator is None else args.key_separator.encode()
     if separator == b"":
         raise UsageError("--key-separator must not be empty")

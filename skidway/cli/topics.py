@@ -25,7 +25,6 @@ from skidway.kafka.errors import (
     BrokerUnreachable,
     ErrorCode,
     KafkaError,
-    UnsupportedVersion,
     error_for,
 )
 from skidway.kafka.protocol.describe_configs import ConfigSource
@@ -307,7 +306,7 @@ def _sizes(client: Client) -> dict[tuple[int, TopicPartition], tuple[int, str]] 
     for broker in client.metadata(()).brokers.values():
         try:
             directories = client.log_dirs(broker)
-        except (UnsupportedVersion, BrokerUnreachable):
+        except (KafkaError, BrokerUnreachable):  # perhaps this client may not see them
             return None
         for directory in directories:
             for tp, size_bytes in directory.partition_bytes.items():

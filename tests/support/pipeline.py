@@ -259,7 +259,10 @@ class Pipeline:
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
         """Returns all committed rows of a topic of dc1. Finds the Parquet files by listing the
         directories, not by the manifests."""
-        name = f"{DATACENTER}.{topic}"
+        return self.rows_of(f"{DATACENTER}.{topic}", output)
+
+    def rows_of(self, name: str, output: str | None = None) -> pa.Table:
+        """Returns the same of a topic by the name that the loader knows."""
         tables = [
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
         ]

@@ -20,6 +20,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]
     UserScramCredentialUpsertion,
 )
 
+from skidway.kafka.client import Client, NewTopic
 from support import jvm
 from support.certificates import Authority, Pair
 from support.kafka import ApacheKafka
@@ -90,6 +91,11 @@ class SecuredKafka:
         return found
 
     # what administrators do
+
+    def create_topic(self, name: str, partitions: int = 2) -> None:
+        """Creates a topic."""
+        with Client(self.plain) as client:
+            assert client.create_topics([NewTopic(name, partitions, 1)]) == {name: None}
 
     def add_user(self, name: str, mechanism: str = "SCRAM-SHA-512", password: str = "") -> Path:
         """Gives a user a password, and returns the file with it."""

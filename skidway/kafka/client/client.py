@@ -242,7 +242,8 @@ class Client:
         return alterations.described_log_dirs(response)
 
     def broker_configs(self) -> dict[str, str]:
-        """Returns the settings of the broker with the lowest id among the brokers that answer."""
+        """Returns the settings of the broker with the lowest id among the brokers that answer;
+        none if this client may not see them."""
         brokers = self.metadata(()).brokers
         for number in sorted(brokers):
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
@@ -252,21 +253,21 @@ class Client:
                 if number == max(brokers):
                     raise
             else:
-                return requests.described_configs(response)[str(number)]
+                return requests.configs_of_broker(response)
         raise BrokerUnreachable("the cluster has no broker now")
 
     def config_of_brokers(self, key: str) -> dict[str, str]:
-        """Returns one setting of each broker that has the setting and answers, by the broker's
-        address."""
+        """Returns one setting of each broker that has the setting, answers, and lets this client
+        see it, by the broker's address."""
         found = {}
         for number, broker in sorted(self.metadata(()).brokers.items()):
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)], (key,))
             try:
-                answer = requests.described_configs(self._ask(call, _always(broker.address)))
+                answer = requests.configs_of_broker(self._ask(call, _always(broker.address)))
             except BrokerUnreachable:
                 continue
-            if key in answer[str(number)]:
-                found[str(broker.address)] = answer[str(number)][key]
+            if key in answer:
+                found[str(broker.address)] = answer[key]
         return found
 
     # methods that the producers and fetchers of this package call

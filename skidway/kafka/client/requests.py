@@ -130,6 +130,16 @@ def described_configs(response: DescribeConfigsResponse) -> dict[str, dict[str, 
     return found
 
 
+def configs_of_broker(response: DescribeConfigsResponse) -> dict[str, str]:
+    """Returns the settings of the one broker that was asked about; none if the client may not see
+    them. Raises KafkaError for another error."""
+    found, errors = configs_and_errors(response)
+    for error in errors.values():
+        if error.code is not ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            raise error
+    return next(iter(found.values()), {})
+
+
 def configs_and_errors(
     response: DescribeConfigsResponse,
 ) -> tuple[dict[str, dict[str, str]], dict[str, KafkaError]]:

@@ -1,0 +1,240 @@
+"""Every program of ours inside an Apache Kafka that requires TLS and a login, and denies what is
+not allowed. Each program has the rights of docs/security.md, and not one more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from skidway.audit.topic.messages import TOPIC as AUDIT
+from skidway.consumer import Consumer
+from skidway.demo.site import DATACENTER, OFFLINE
+from skidway.kafka.security import KafkaSecurity
+from skidway.producer import Producer
+from support import spark_script
+from support.hdfs import Hdfs
+from support.pipeline import Oracle, Pipeline, lines_of, source, watermarks
+from support.processes import eventually, skidway
+from support.secured_kafka import SecuredKafka
+from support.spark_cluster import SparkCluster
+
+pytestmark = [pytest.mark.java]
+
+TOPIC, OTHER = "shop", "library"
+COUNT = 2_000
+TIERS = ["agent", "broker", "hdfs"]
+DESCRIBED = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
+TELLS = ("WRITE", "READ", "DESCRIBE")
+"""The rights of a program that sends messages to the audit."""
+
+
+def give_rights(kafka: SecuredKafka) -> None:
+    """Makes the users, with the rights of docs/security.md."""
+    owned = (*DESCRIBED, "WRITE", "CREATE")
+    kafka.allow("agent", owned, topics=[TOPIC, f"{TOPIC}.rejected"])
+    kafka.allow("counter", DESCRIBED, topics=["*"])
+    kafka.allow("mirror", DESCRIBED, topics=[TOPIC])
+    for name in ("loader", "recount", "spark"):
+        kafka.allow(name, DESCRIBED, topics=[TOPIC])
+    for name in ("agent", "counter", "loader", "recount"):
+        kafka.allow(name, TELLS, topics=[AUDIT])
+    kafka.allow("collector", ("READ", "DESCRIBE"), topics=[AUDIT])
+    kafka.allow("collector", ("READ", "DESCRIBE"), prefixes=[TOPIC])
+    kafka.allow("application", ("WRITE", "READ", "DESCRIBE", "CREATE"), topics=[OTHER, "letters"])
+
+
+USERS = (
+    "agent", "counter", "mirror", "loader", "recount", "spark", "collector", "application",
+)  # fmt: skip
+
+
+@pytest.fixture(
+    scope="module", params=["password", pytest.param("certificate", marks=pytest.mark.foreign)]
+)
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Secured:
+    """A pipeline whose datacenter is the secured Kafka. The mirror copies from there to a broker of
+    ours, which lets in everybody; loader and audit stay with the secured Kafka."""
+
+    def __init__(self, folder: Path, kafka: SecuredKafka, way: str) -> None:
+        self.kafka, self._way = kafka, way
+        self.oracle = Oracle(folder / "logs")
+        self._given = {name: self._made(name) for name in USERS}
+        mirror = {"cluster": DATACENTER, "topics": [TOPIC], **self.of("mirror")}
+        self.pipeline = Pipeline(
+            folder,
+            [source(TOPIC, self.oracle.folder)],
+            elsewhere={"broker-dc1": kafka.kafka.port},
+            settings={
+                "agent": {"cluster.name": DATACENTER, **self.of("agent")},
+                "count-dc1": {"topics": [TOPIC], **self.of("counter")},
+                "broker-offline": {"mirror.sources": [mirror]},
+                "loader": {
+                    "cluster.name": DATACENTER, "topics": [TOPIC], **self.of("loader"),
+                },
+                "audit": {"tiers": TIERS, **self.of("collector")},
+            },
+        )  # fmt: skip
+
+    def _made(self, name: str) -> dict[str, str]:
+        if self._way == "certificate":
+            return self.kafka.certified(name)
+        self.kafka.add_user(name)
+        return self.kafka.login(name)
+
+    def of(self, name: str) -> dict[str, str]:
+        """Returns the settings of a client that is this user."""
+        return self._given[name]
+
+    def security(self, name: str) -> KafkaSecurity:
+        return KafkaSecurity.of({k: v for k, v in self.of(name).items() if "bootstrap" not in k})
+
+    def command(
+        self, user: str, *words: str, within_s: float = 120, given: str | None = None
+    ) -> str:
+        """Runs a command of ours with this user's profile, and returns its output."""
+        profile = self.pipeline.site.folder / f"{user}.profile.yml"
+        settings = {**self.of(user), "schema.registry.url": self.pipeline.site.url("registry")}
+        profile.write_text(yaml.safe_dump(settings))
+        done = subprocess.run(
+            skidway(*words), env={**spark_script.environment(), "SKIDWAY_PROFILE": str(profile)},
+            input=given or "", capture_output=True, text=True, timeout=within_s, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def load(self, *words: str) -> dict[str, Any]:
+        config = str(self.pipeline.site.config("loader"))
+        program = self.command("loader", "load", "run", "--json", "--config", config, *words,
+                               within_s=300)  # fmt: skip
+        return dict(json.loads(program))
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Secured]:
+    folder = tmp_path_factory.mktemp(f"secured-by-{way}")
+    (folder / "kafka").mkdir()
+    kafka = SecuredKafka(folder / "kafka")
+    with kafka.running():
+        kafka.create_topic(AUDIT)
+        give_rights(kafka)
+        made = Secured(folder, kafka, way)
+        try:
+            made.pipeline.start()
+            yield made
+        finally:
+            made.pipeline.stop()
+
+
+def test_lines_become_rows_and_are_complete(site: Secured) -> None:
+    """Lines go from the agent through the secured Kafka into rows, each once, while the agent is
+    killed, and the audit says that each tier has them all."""
+    site.oracle.write("app.log", COUNT)
+    site.pipeline.restart("agent")
+    site.oracle.write("app.log", COUNT)
+    pipeline = site.pipeline
+    eventually(lambda: pipeline.settled_bytes(site.oracle.folder) == site.oracle.bytes)
+    loaded = eventually(lambda: site.load()["topics"][0]["rows"] and rows(site) == 2 * COUNT)
+    assert loaded
+    site.oracle.expect_exactly(list(lines_of(pipeline.rows_of(TOPIC))))
+    eventually(lambda: complete(site), every_s=1, what="complete")
+    recounted = json.loads(
+        site.command("recount", "audit", "recount", "--output", pipeline.site.output, "--json")
+    )
+    (topic,) = recounted["topics"]
+    assert (topic["rows"], topic["faults"]) == (2 * COUNT, [])
+
+
+def rows(site: Secured) -> int:
+    return site.pipeline.rows_of(TOPIC).num_rows
+
+
+def complete(site: Secured) -> bool:
+    found = site.pipeline.audit("report")["buckets"]
+    return bool(found) and all(each["verdict"] == "complete" for each in found)
+
+
+def test_the_mirror_copies(site: Secured) -> None:
+    """A mirror copies the topic of the secured Kafka into a cluster of ours, offset by offset."""
+    mirrored = f"{DATACENTER}.{TOPIC}"
+    address = site.pipeline.site.address(f"broker-{OFFLINE}")
+    eventually(lambda: ends(address, mirrored) == ends(site.kafka.plain, TOPIC) != [])
+
+
+def ends(address: str, topic: str) -> list[int]:
+    found = watermarks(address, [topic])
+    return [found[each] for each in sorted(found)]
+
+
+def test_commands(site: Secured) -> None:
+    """The commands for people reach the cluster with the security of the user's profile."""
+    assert TOPIC in site.command("spark", "topics", "list").split()
+    assert TOPIC in site.command("spark", "topics", "describe", TOPIC)
+    words = ("consume", "--topic", TOPIC, "--from-beginning", "--max", "5", "--timeout-s", "60")
+    assert len(site.command("spark", *words).splitlines()) == 5
+    site.kafka.create_topic("letters")
+    produced = ("produce", "--topic", "letters")
+    site.command("application", *produced, given="one\ntwo\n")
+    words = ("consume", "--topic", "letters", "--from-beginning", "--max", "2", "--raw")
+    assert sorted(site.command("application", *words).split()) == ["one", "two"]
+
+
+def test_the_library(site: Secured) -> None:
+    """An application produces and consumes with the Python library."""
+    address = site.of("application")["bootstrap.servers"]
+    security = site.security("application")
+    site.kafka.create_topic(OTHER)
+    with Producer(address, security=security) as producer:
+        for number in range(100):
+            producer.send(OTHER, b"%d" % number)
+    with Consumer(
+        address, "readers", OTHER, security=security, auto_offset_reset="earliest",
+        zookeeper_connect=site.pipeline.site.address("zookeeper"),
+    ) as consumer:  # fmt: skip
+        found: list[bytes | None] = []
+        eventually(lambda: found.extend(x.value for x in consumer.poll(200)) or len(found) >= 100)
+    assert sorted(found, key=lambda x: int(x or b"-1")) == [b"%d" % each for each in range(100)]
+
+
+QUERY = """
+import json, sys
+import skidway
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.config(map=json.loads(sys.argv[1])).getOrCreate()
+skidway.register(spark)
+options = json.loads(sys.argv[2])
+print(spark.read.format("skidway").options(**options).load().count())
+"""
+
+
+@pytest.mark.foreign
+def test_spark_reads(site: Secured, tmp_path: Path) -> None:
+    """Spark reads the topic through `format("skidway")`, with paths of files as options."""
+    options = {f"kafka.{key}": value for key, value in site.of("spark").items()}
+    options |= {"subscribe": TOPIC, "schema.registry.url": site.pipeline.site.url("registry")}
+    found = spark_script.answer(QUERY, json.dumps(options), folder=tmp_path)
+    assert found == 2 * COUNT
+
+
+@pytest.mark.foreign
+def test_tasks_on_a_spark_cluster(site: Secured, hdfs: Hdfs, tmp_path: Path, way: str) -> None:
+    """Tasks on the workers of a Spark cluster log in by the files of the workers' hosts."""
+    output = f"{hdfs.url}/secured-by-{way}"
+    with SparkCluster(tmp_path).running() as workers:
+        properties = {
+            "output": output, "spark.master": workers.url, "spark.above.offsets": "0",
+            "spark.conf.spark.driver.host": "127.0.0.1",
+            "spark.conf.spark.driver.bindAddress": "127.0.0.1",
+            "spark.conf.spark.executor.memory": "512m",
+        }  # fmt: skip
+        site.load(*(word for k, v in properties.items() for word in ("--set", f"{k}={v}")))
+    site.oracle.expect_exactly(list(lines_of(site.pipeline.rows_of(TOPIC, output))))
