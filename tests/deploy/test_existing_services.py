@@ -230,7 +230,11 @@ class ExistingFleet:
     def load(self) -> None:
         """Starts the loader's service, as its timer does at night, and waits until the load has
         ended."""
-        self.server.run("systemctl start skidway-loader.service", within_s=300)
+        self.server.run(
+            "systemctl start skidway-loader.service"
+            " || { journalctl --namespace='*' -u skidway-loader -n 20; exit 1; }",
+            within_s=300,
+        )
 
     def rows(self) -> dict[str, list[str]]:
         """Returns the lines that the loader has written to HDFS, by the host that wrote them."""
