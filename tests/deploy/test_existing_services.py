@@ -101,7 +101,8 @@ def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
     assert fleet.in_zookeeper("/company") == ["edge"]
     assert fleet.in_zookeeper("/company/edge/brokers/ids") == ["1"]
     fleet.edge.run(
-        "/opt/skidway/current/broker/bin/skidway topics create t --bootstrap-server 127.0.0.1:9092"
+        "/opt/skidway/current/broker/bin/skidway topics create t"
+        f" --bootstrap-server {fleet.edge.address}:9092"
     )
     assert "t" in fleet.in_zookeeper("/company/edge/brokers/topics")
 
