@@ -101,7 +101,8 @@ def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
     assert fleet.in_zookeeper("/company") == ["edge"]
     assert fleet.in_zookeeper("/company/edge/brokers/ids") == ["1"]
     fleet.edge.run(
-        "/opt/skidway/current/broker/bin/skidway topics create t --bootstrap-server 127.0.0.1:9092"
+        "/opt/skidway/current/broker/bin/skidway topics create t"
+        f" --bootstrap-server {fleet.edge.address}:9092"
     )
     assert "t" in fleet.in_zookeeper("/company/edge/brokers/topics")
 
@@ -230,7 +231,11 @@ class ExistingFleet:
     def load(self) -> None:
         """Starts the loader's service, as its timer does at night, and waits until the load has
         ended."""
-        self.server.run("systemctl start skidway-loader.service", within_s=300)
+        self.server.run(
+            "systemctl start skidway-loader.service"
+            " || { journalctl --namespace='*' -u skidway-loader -n 20; exit 1; }",
+            within_s=300,
+        )
 
     def rows(self) -> dict[str, list[str]]:
         """Returns the lines that the loader has written to HDFS, by the host that wrote them."""

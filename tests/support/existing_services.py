@@ -59,11 +59,11 @@ class ExistingServices:
         and the registry are ready. HDFS and Spark are started, but may not be ready yet."""
         self.kafka.format()
         self.kdc.make()
-        self.hdfs.format()
-        self._equip_worker()
         try:
-            self.kdc.server.start()  # HDFS's servers get their tickets when they start
+            self.kdc.server.start()
             self._await(self.kdc.server, self.kdc.is_ready)
+            self.hdfs.format()  # with a ticket
+            self._equip_worker()
             for program in self.programs:
                 if program not in (self.kdc.server, self.registry.program):  # it needs ZooKeeper
                     program.start()

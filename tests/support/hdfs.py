@@ -162,7 +162,7 @@ class Hdfs:
         with contextlib.ExitStack() as stack:
             environment = dict(os.environ)
             if self._kdc:
-                tickets = self._kdc.tickets("nn/localhost", self._kdc.service("nn"))
+                tickets = self._kdc.tickets(f"nn/{self._kdc.host}", self._kdc.service("nn"))
                 environment["KRB5CCNAME"] = stack.enter_context(tickets)
             command = [*self._java(main), *words]
             return subprocess.run(
@@ -190,11 +190,11 @@ def secured_site(kdc: Kdc) -> dict[str, str]:
     files = {name: str(kdc.service(name)) for name in SERVICES}
     return {
         "dfs.block.access.token.enable": "true",
-        "dfs.namenode.kerberos.principal": f"nn/localhost@{REALM}",
+        "dfs.namenode.kerberos.principal": f"nn/{kdc.host}@{REALM}",
         "dfs.namenode.keytab.file": files["nn"],
-        "dfs.datanode.kerberos.principal": f"dn/localhost@{REALM}",
+        "dfs.datanode.kerberos.principal": f"dn/{kdc.host}@{REALM}",
         "dfs.datanode.keytab.file": files["dn"],
-        "dfs.web.authentication.kerberos.principal": f"HTTP/localhost@{REALM}",
+        "dfs.web.authentication.kerberos.principal": f"HTTP/{kdc.host}@{REALM}",
         "dfs.web.authentication.kerberos.keytab": files["HTTP"],
         "dfs.data.transfer.protection": "authentication",
         # The DataNode's ports are not below 1024; its clients authenticate by SASL nevertheless.

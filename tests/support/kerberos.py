@@ -55,7 +55,7 @@ kdc_tcp_listen = {host}:{port}
 
 def administrator(kdc: Kdc, url: str, conf_dir: str | None = None) -> Client:
     """Returns a client of the superuser of an HDFS with Kerberos."""
-    superuser = HadoopClient(conf_dir, f"nn/localhost@{REALM}", str(kdc.service("nn")))
+    superuser = HadoopClient(conf_dir, f"nn/{kdc.host}@{REALM}", str(kdc.service("nn")))
     return connect(OutputConnection(f"{url}/logs", superuser))[1]
 
 
@@ -67,10 +67,12 @@ def give_logs(client: Client) -> None:
 
 class Kdc:
     """A realm with its own KDC. conf: the krb5.conf of its clients. env: the variables with which
-    programs use this realm."""
+    programs use this realm. host: that of the services' principals, to which Hadoop binds the
+    sockets of their connections."""
 
     def __init__(self, folder: Path, place: Place = LOOPBACK) -> None:
         self._place, self.folder, self.port = place, folder, free_port()
+        self.host = "localhost" if place is LOOPBACK else place.host
         self.conf = folder / "krb5.conf"
         self.env = {"KRB5_CONFIG": str(self.conf), "KRB5_KDC_PROFILE": str(folder / "kdc.conf")}
         self.server = Program(
@@ -114,7 +116,7 @@ class Kdc:
     def service(self, name: str) -> Path:
         """Returns the keytab of a service on this host. All servers of the realm share its keys."""
         path = self.folder / f"{name}.keytab"
-        return path if path.exists() else self.keytab(f"{name}/localhost")
+        return path if path.exists() else self.keytab(f"{name}/{self.host}")
 
     @contextlib.contextmanager
     def tickets(self, principal: str, keytab: str | Path) -> Iterator[str]:

@@ -24,6 +24,7 @@ class Registry:
         self.url = f"{scheme}://{place.host}:{self.port}"
         given = (
             f"listeners={self.url}",
+            f"insecure.listeners={str(place is not LOOPBACK).lower()}",
             f"zookeeper.connect={zookeeper}",
             f"metrics.listener=127.0.0.1:{self.metrics_port}",
             *settings,

@@ -29,6 +29,7 @@ class ZooKeeper:
                     *("--set", f"dataDir={folder / 'data'}"),
                     *("--set", f"clientPort={self.port}"),
                     *("--set", f"clientPortAddress={place.host}"),
+                    *("--set", f"insecure.listeners={str(place is not LOOPBACK).lower()}"),
                     *("--set", f"metrics.listener=127.0.0.1:{self.metrics_port}"),
                 )
             ),
