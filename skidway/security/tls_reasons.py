@@ -38,12 +38,11 @@ def tls_reason(error: OSError) -> str:
     return f"TLS: {reason.lower().replace('_', ' ') or error}"
 
 
-def reason_for_client(error: OSError, ca: Path | None, certificate: Path | None) -> str:
-    """Returns the same, with the file of the client that may be wrong."""
-    reason = tls_reason(error)
+def setting_of_client(error: OSError, ca: Path | None, certificate: Path | None) -> str:
+    """Returns the client's setting that may be wrong, with its file; empty if none may be."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"{reason} (ssl.ca.location: {ca or 'those of the machine'})"
+        return f"ssl.ca.location: {ca or 'those of the machine'}"
     told = getattr(error, "reason", None) or ""
-    if "ALERT" in told and "CERT" in told:
-        return f"{reason} (ssl.certificate.location: {certificate or 'not set'})"
-    return reason
+    if "ALERT" in told and ("CERT" in told or "CA" in told):
+        return f"ssl.certificate.location: {certificate or 'not set'}"
+    return ""

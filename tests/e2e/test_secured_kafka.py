@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.consumer import Consumer
@@ -18,6 +22,7 @@ from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.kafka.security import KafkaSecurity
 from skidway.producer import Producer
 from support import spark_script
+from support.certificates import Authority
 from support.hdfs import Hdfs
 from support.pipeline import Oracle, Pipeline, lines_of, source, watermarks
 from support.processes import eventually, skidway
@@ -94,6 +99,14 @@ class Secured:
     def of(self, name: str) -> dict[str, str]:
         """Returns the settings of a client that is this user."""
         return self._given[name]
+
+    def wrong(self, file: Path) -> bytes:
+        """Returns the content of a file with which the agent is not let in."""
+        if self._way == "password":
+            return b"guessed\n"
+        key = serialization.load_pem_private_key(file.with_suffix(".key").read_bytes(), None)
+        assert isinstance(key, ec.EllipticCurvePrivateKey)
+        return Authority(file.parent, "other").sign("stranger", key=key).certificate.read_bytes()
 
     def security(self, name: str) -> KafkaSecurity:
         return KafkaSecurity.of({k: v for k, v in self.of(name).items() if "bootstrap" not in k})
@@ -238,3 +251,33 @@ def test_tasks_on_a_spark_cluster(site: Secured, hdfs: Hdfs, tmp_path: Path, way
         }  # fmt: skip
         site.load(*(word for k, v in properties.items() for word in ("--set", f"{k}={v}")))
     site.oracle.expect_exactly(list(lines_of(site.pipeline.rows_of(TOPIC, output))))
+
+
+def test_an_agent_whose_login_is_refused_keeps_its_lines(site: Secured) -> None:
+    """An agent with a wrong password or certificate says so in /health and in its metrics, with the
+    file; when the file is mended, its lines arrive, each once."""
+    agent = site.of("agent")
+    file = Path(agent.get("sasl.password.location") or agent["ssl.certificate.location"])
+    good = file.read_bytes()
+    site.pipeline.kill("agent")
+    file.write_bytes(site.wrong(file))
+    site.oracle.write("later.log", COUNT)
+    program = site.pipeline.programs["agent"].start()
+    health = site.pipeline.site.health("agent")
+    eventually(lambda: str(file) in answer_of(health) or not program.running)
+    refused = answer_of(health.replace("/health", "/metrics"))
+    assert 'skidway_kafka_refused_connections_total{setting="' in refused
+    file.write_bytes(good)
+    eventually(lambda: site.pipeline.settled_bytes(site.oracle.folder) == site.oracle.bytes)
+    site.load()
+    site.oracle.expect_exactly(list(lines_of(site.pipeline.rows_of(TOPIC))))
+
+
+def answer_of(url: str) -> str:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return str(answer.read())
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
+    except OSError:
+        return ""

@@ -20,6 +20,7 @@ Decisions:
 I/O, and what drives it:
 
     network                     non-blocking sockets for any loop
+    refused_connections         counts the connections that a broker has not let in
     waiting, client, producer, fetcher    wait on the caller's thread
     topic_creation              creates missing topics, and waits until brokers know new topics
     log_ends                    asks where logs end, above the high watermarks too

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from skidway.kafka.client.calls import MessageCall
-from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.errors import ErrorCode, KafkaError, error_for
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -24,7 +24,11 @@ RENEWED_AT: Final = 0.85
 
 
 class LoginRefused(KafkaError):
-    """The broker does not accept the client's login."""
+    """The broker does not accept the client's login. place: where its password comes from."""
+
+    def __init__(self, code: ErrorCode, text: str, place: str) -> None:
+        super().__init__(code, text)
+        self.place = place
 
 
 class Authentication:
@@ -65,7 +69,8 @@ class Authentication:
     def _refused(self, code: int, why: str | None) -> LoginRefused:
         login = self._login
         told = f"the broker refuses the login of {login.username} by {login.mechanism}"
-        return LoginRefused(ErrorCode(code), f"{told} ({login.place}): {why or 'no reason given'}")
+        text = f"{told} ({login.place}): {why or 'no reason given'}"
+        return LoginRefused(error_for(code).code, text, login.place)
 
 
 def _authenticate(message: bytes) -> MessageCall:

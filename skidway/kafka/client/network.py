@@ -21,6 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from skidway.errors import ConfigurationRefused
+from skidway.kafka.client.refused_connections import count_refused
 from skidway.kafka.client.session import ClientSession, Link, LinkKey
 from skidway.kafka.security import NO_SECURITY, KafkaSecurity
 
@@ -229,7 +230,17 @@ class Network:
         self._session.opened(found.link, now, login)
 
     def _fail(self, found: _Socket, error: OSError, now: float) -> None:
-        self._session.failed(found.link, _reason(error, self._security), now)
+        if self._contexts is None:
+            self._session.failed(found.link, error.strerror or str(error), now)
+            return
+        from skidway.security.tls_reasons import setting_of_client, tls_reason
+
+        reason = tls_reason(error)
+        place = setting_of_client(error, self._security.ca, self._security.certificate)
+        if place:
+            count_refused(place)
+            reason = f"{reason} ({place})"
+        self._session.failed(found.link, reason, now)
 
     def _send(self, found: _Socket, now: float) -> None:
         """Sends as many bytes as the socket accepts. While the socket's buffer is full, asks the
@@ -312,12 +323,3 @@ class Network:
         else:
             self._watcher.unwatch(fd)
         found.socket.close()
-
-
-def _reason(error: OSError, security: KafkaSecurity) -> str:
-    """Returns why a connection failed, with the files that may be wrong."""
-    if not security.is_tls:
-        return error.strerror or str(error)
-    from skidway.security.tls_reasons import reason_for_client
-
-    return reason_for_client(error, security.ca, security.certificate)

@@ -30,10 +30,12 @@ from enum import Enum
 from typing import NamedTuple
 
 from skidway.errors import SkidwayError
+from skidway.kafka.client.authentication import LoginRefused
 from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.connection import Answer, Connection
+from skidway.kafka.client.refused_connections import count_refused
 from skidway.kafka.errors import BrokerUnreachable
 from skidway.security.sasl import Login
 
@@ -278,6 +280,8 @@ class ClientSession:
         try:
             link.connection.received(count, now)
         except SkidwayError as error:
+            if isinstance(error, LoginRefused):
+                count_refused(error.place)
             self._collect(link)
             self.failed(link, str(error), now)
             return
