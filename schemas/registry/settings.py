@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from skidway.errors import ConfigurationRefused
 from skidway.http.hosts import allowed_hosts_setting
-from skidway.http.listeners import ClientCertificates, Listener, TlsFiles
+from skidway.http.listeners import Listener
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
 from skidway.schemas.registry.passwords import Users
+from skidway.security.contexts import ClientAuth, Contexts, TlsFiles, server_context
 from skidway.settings import setting
 from skidway.telemetry import host_and_port
 from skidway.zookeeper_settings import ZooKeeperSettings
@@ -83,7 +84,10 @@ class RegistrySettings(ZooKeeperSettings):
         help="PEM file of the authorities whose client certificates are accepted (in Confluent's "
         "registry ssl.truststore.location).",
     )
-    client_certificates: ClientCertificates = setting(
+    crl: Path | None = setting(
+        "ssl.crl.location", None, help="PEM file of the authorities' lists of revoked certificates."
+    )
+    client_certificates: Literal["NONE", "REQUESTED", "REQUIRED"] = setting(
         "ssl.client.authentication",
         "NONE",
         help="Whether https clients are asked for a certificate: NONE, REQUESTED, REQUIRED.",
@@ -95,13 +99,13 @@ class RegistrySettings(ZooKeeperSettings):
         return [Listener.of(each) for each in self.listeners]
 
     @property
-    def tls(self) -> TlsFiles | None:
-        """Returns the files for https, or None without https. Raises `ConfigurationRefused`."""
+    def tls(self) -> Contexts | None:
+        """Returns the contexts for https, or None without https. Raises `ConfigurationRefused`."""
         if not any(each.is_tls for each in self.addresses):
             return None
-        if self.certificate is None:
-            raise ConfigurationRefused("A listener has https: ssl.certificate.location is missing.")
-        return TlsFiles(self.certificate, self.key, self.ca, self.client_certificates)
+        files = TlsFiles(self.certificate, self.key, self.ca, self.crl)
+        clients = cast("ClientAuth", self.client_certificates.lower())
+        return Contexts(lambda: server_context(files, clients), files.paths)
 
     @property
     def users(self) -> Users | None:
@@ -124,9 +128,7 @@ class RegistrySettings(ZooKeeperSettings):
         host_and_port(self.metrics_listener, key="metrics.listener")
         if self.authentication == "BASIC":
             self._check_passwords_are_encrypted()
-        tls, _ = self.tls, self.users
-        if tls is not None:
-            tls.context()
+        _ = self.tls, self.users
         refuse(self.insecure(), allowed=self.insecure_listeners)
 
     def insecure(self) -> list[str]:

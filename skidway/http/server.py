@@ -28,14 +28,13 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from skidway import log
-from skidway.errors import SkidwayError
 from skidway.holders import Holders
 from skidway.http.bounds import ForHosts
 from skidway.http.counts import closed_connections
 from skidway.http.hosts import AllowedHosts
-from skidway.http.listeners import TlsFiles
 from skidway.http.refusals import content
 from skidway.reached_bounds import ReachedBounds
+from skidway.security.contexts import Contexts
 from skidway.service import Shutdown
 
 CONNECTIONS_MAX: Final = 2000
@@ -202,6 +201,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn."""
         await super().startup(sockets)
+        for each in self.servers:  # uvicorn has no setting for it; asyncio would wait for 60 s
+            each._ssl_handshake_timeout = HEAD_WITHIN_S  # type: ignore[attr-defined]
         self._on_started()
 
     @contextlib.contextmanager
@@ -213,7 +214,7 @@ def serve(
     app: ASGIApp,
     plain: list[socket.socket],
     encrypted: list[socket.socket],
-    tls: TlsFiles | None,
+    tls: Contexts | None,
     shutdown: Shutdown,
     on_started: Callable[[], None] = lambda: None,
     *,
@@ -248,7 +249,7 @@ async def _serve(
     make: Callable[[ssl.SSLContext | None, Callable[[], None]], Server],
     plain: list[socket.socket],
     encrypted: list[socket.socket],
-    tls: TlsFiles | None,
+    tls: Contexts | None,
     shutdown: Shutdown,
     on_started: Callable[[], None],
 ) -> None:
@@ -263,9 +264,8 @@ async def _serve(
     servers = [(make(None, started), plain)] if plain else []
     background: list[asyncio.Task[Any]] = []
     if tls is not None:
-        context = tls.context()
-        servers.append((make(context, started), encrypted))
-        background.append(asyncio.create_task(_renew(tls, context)))
+        servers.append((make(_renewing(tls), started), encrypted))
+        background.append(asyncio.create_task(_tell_problems(tls)))
     loop = asyncio.get_running_loop()
 
     def end() -> None:
@@ -279,19 +279,27 @@ async def _serve(
         each.cancel()
 
 
-async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
-    """Loads the certificate into `context` again whenever its file changes, so that new connections
-    use the new certificate. If the new certificate is invalid, new connections still use the old
-    one."""
-    known = tls.stamp()
+def _renewing(tls: Contexts) -> ssl.SSLContext:
+    """Returns a context for a server that keeps it. Each handshake gets the context of the files as
+    they are then, so a replaced certificate, authority or revocation list needs no restart."""
+    first = tls.get()
+
+    def replace(handshake: ssl.SSLObject, _name: str | None, _first: ssl.SSLContext) -> None:
+        handshake.context = tls.get()
+
+    first.sni_callback = replace
+    return first
+
+
+async def _tell_problems(tls: Contexts) -> None:
+    """Says in the log when the files of TLS were replaced, and when they cannot be used, so that
+    the last good ones still count."""
+    problem, context = "", tls.get()
     while True:
         await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)
-        try:
-            stamp = tls.stamp()
-            if stamp != known:
-                known = stamp
-                tls.context()  # checks the new files first, because `context` is in use
-                tls.load(context)
-                _log.info("registry_certificate_read", certificate=str(tls.certificate))
-        except (OSError, SkidwayError) as error:
-            _log.error("registry_certificate_refused", reason=str(error))
+        if tls.get() is not context:
+            context = tls.get()
+            _log.info("registry_certificate_read")
+        if tls.problem and tls.problem != problem:
+            _log.error("registry_certificate_refused", reason=tls.problem)
+        problem = tls.problem

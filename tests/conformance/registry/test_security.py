@@ -14,7 +14,13 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient, Schema
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from skidway.schemas.client import RegistryClient, RegistryRefused, RegistryUnreachable, Security
+from skidway.schemas.client import (
+    RegistryClient,
+    RegistryRefused,
+    RegistryUnreachable,
+    Security,
+    no_pause,
+)
 from support import telemetry
 from support.certificates import Authority
 from support.processes import eventually, free_port, run_skidway, running
@@ -132,6 +138,40 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
     _replace(tmp_path / "registry.pem", renewed.certificate.read_bytes())
     eventually(lambda: _certificate(secured) != shown, what="the new certificate is shown")
     assert _certificate(secured) == renewed.certificate.read_text()
+
+
+def test_a_revoked_certificate_is_refused_without_a_restart(
+    zookeeper: str, tmp_path: Path, authority: Authority
+) -> None:
+    """If a client's certificate is revoked, or its authority is taken back, the registry refuses
+    the client's next connection, without a restart."""
+    pair, known = authority.sign("registry"), authority.sign("client")
+    trusted = tmp_path / "trusted.pem"
+    trusted.write_bytes(authority.certificate.read_bytes())
+    url = f"https://127.0.0.1:{free_port()}"
+    made = Registry(
+        zookeeper, tmp_path, f"listeners={url}", f"ssl.certificate.location={pair.certificate}",
+        f"ssl.key.location={pair.key}", f"ssl.ca.location={trusted}",
+        f"ssl.crl.location={authority.revoke()}", "ssl.client.authentication=REQUIRED",
+        scheme="https",
+    )  # fmt: skip
+    security = Security(None, authority.certificate, known.certificate, known.key)
+
+    def is_let_in() -> bool:
+        try:
+            RegistryClient(url, security=security, pause=no_pause).subjects()
+        except RegistryUnreachable:
+            return False
+        return True
+
+    with running(made.program, made.ready):
+        assert is_let_in()
+        authority.revoke(known)
+        assert not is_let_in()
+        authority.revoke()
+        assert is_let_in()
+        trusted.write_bytes(Authority(tmp_path, "fourth").certificate.read_bytes())
+        assert not is_let_in()
 
 
 def test_certificates_of_clients_and_a_listener_without_tls(
