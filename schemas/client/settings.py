@@ -26,6 +26,7 @@ class RegistryClientSettings:
         None,
         help="user:password, for a registry that asks for them. Make the file readable for its "
         "user alone.",
+        is_secret=True,
     )
     schema_registry_ca: Path | None = setting(
         "schema.registry.ssl.ca.location",
