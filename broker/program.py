@@ -10,7 +10,7 @@ from skidway import log, systemd
 from skidway.audit.topic.program_status import BrokerStatus, document_of
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
-from skidway.broker.catalog import BrokerAddress, Catalog
+from skidway.broker.catalog import Catalog, LiveBroker
 from skidway.broker.coordination import store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.producer_ids import Block, ProducerIds
@@ -109,6 +109,7 @@ class Program:
         settings = self._settings
         self._listeners = [
             Listener(
+                each.listener,
                 each.host,
                 each.port,
                 send_buffer=settings.send_buffer_bytes,
@@ -131,7 +132,7 @@ class Program:
             timeout_s=settings.zookeeper_session_timeout_ms / 1000,
         )
         self._session.register(
-            Registration(self._own_address(), directory_id),
+            Registration(self._own(), directory_id),
             wait_s=settings.zookeeper_session_timeout_ms / 1000 + 1,
         )
         self._load(self._session.read_catalog(settings.broker_id))
@@ -188,7 +189,7 @@ class Program:
         settings = self._settings
         self._has_others = catalog.has_others(settings.broker_id)
         topics = Topics(
-            self._own_address(),
+            self._own(),
             settings.log_defaults(),
             self.loop,
             self.logs,
@@ -274,9 +275,9 @@ class Program:
         self._every(settings.offsets_retention_check_ms, retention.look)
         self._every(IDLE_GROUPS_MS, groups.forget_idle)
 
-    def _own_address(self) -> BrokerAddress:
-        told = self._settings.advertised(self._listeners[0].port)
-        return BrokerAddress(self._settings.broker_id, told.host, told.port)
+    def _own(self) -> LiveBroker:
+        told = self._settings.advertised([each.port for each in self._listeners])
+        return LiveBroker(self._settings.broker_id, told)
 
     def _session_lost(self) -> None:
         if self.broker is not None and not self._stopping and self._has_others:

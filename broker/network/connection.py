@@ -61,6 +61,7 @@ class Connection:
         "interest",
         "is_held_back",
         "last_active",
+        "listener",
         "memo",
         "peer",
         "readable",
@@ -69,9 +70,17 @@ class Connection:
     )
 
     def __init__(
-        self, sock: socket.socket, peer: str, *, request_bytes_max: int, requests_max: int
+        self,
+        sock: socket.socket,
+        peer: str,
+        listener: str,
+        *,
+        request_bytes_max: int,
+        requests_max: int,
     ) -> None:
         self.socket = sock
+        self.listener = listener
+        """The name of the listener to which the client has connected."""
         self.descriptor = sock.fileno()
         self.peer = peer
         self.address = peer.rpartition(":")[0]

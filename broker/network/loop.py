@@ -476,6 +476,7 @@ class Loop:
             connection = Connection(
                 sock,
                 peer,
+                listener.name,
                 request_bytes_max=self._limits.request_bytes_max,
                 requests_max=self._limits.requests_max,
             )

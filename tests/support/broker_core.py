@@ -17,7 +17,7 @@ from typing import Any
 
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
-from skidway.broker.catalog import BrokerAddress, Catalog
+from skidway.broker.catalog import Catalog
 from skidway.broker.coordination import store
 from skidway.broker.coordination.producer_ids import ProducerIds
 from skidway.broker.groups.administration import GroupAdministration
@@ -32,6 +32,7 @@ from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
 from skidway.errors import SkidwayError
 from support.clock import ManualClock
+from support.live_brokers import live_broker
 from support.nodes import Nodes
 
 REQUEST_BYTES_MAX = 1 << 20
@@ -151,7 +152,7 @@ class BrokerCore:
         logs.open_directories([directory])
         purgatory = Purgatory(self.loop.timers)
         partitions = HostedPartitions(logs, purgatory, worker, self.loop.timers, self.clock)
-        own = BrokerAddress(settings.broker_id, "127.0.0.1", 9092)
+        own = live_broker(settings.broker_id, "127.0.0.1", 9092)
         catalog = Catalog("cluster", {own.broker_id: own}, {}, own.broker_id)
         topics = Topics(
             own, settings.log_defaults(), self.loop, logs, partitions, catalog, settings.topics_max
@@ -175,11 +176,13 @@ class BrokerCore:
         )  # fmt: skip
         self.loop.serve(Requests(self.broker, self.clock))
 
-    def connect(self) -> CoreClient:
+    def connect(self, listener_name: str = "PLAINTEXT") -> CoreClient:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         theirs.setblocking(False)
-        listener: Any = SimpleNamespace(accept=lambda: iter([(theirs, "test")]), refused_count=0)
+        listener: Any = SimpleNamespace(
+            name=listener_name, accept=lambda: iter([(theirs, "test")]), refused_count=0
+        )
         self.loop._accept(listener)
         self._clients.append(CoreClient(self, ours))
         return self._clients[-1]

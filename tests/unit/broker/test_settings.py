@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from skidway import settings
-from skidway.broker.settings import BrokerSettings, parse_endpoint
+from skidway.broker.catalog import Endpoint
+from skidway.broker.listener_settings import parse_endpoint
+from skidway.broker.settings import BrokerSettings
 from skidway.errors import ConfigurationRefused
+from skidway.kafka.types import PLAINTEXT
 
 HOUR = 3_600_000
 
@@ -27,10 +30,12 @@ def test_the_example_is_the_defaults(tmp_path: Path) -> None:
     ("setting", "word"),
     [
         ("listeners=127.0.0.1:9092", "listeners"),
-        ("listeners=SSL://127.0.0.1:9092", "PLAINTEXT"),
+        ("listeners=SASL_SSL://127.0.0.1:9092", "PLAINTEXT or SSL"),
+        ("listener.security.protocol.map=CLIENT", "listener.security.protocol.map"),
         ("listeners=PLAINTEXT://0.0.0.0:9092", "advertised.listeners"),
         ("advertised.listeners=nonsense", "advertised.listeners"),
         ("advertised.listeners=PLAINTEXT://a:1,PLAINTEXT://b:1", "advertised.listeners"),
+        ("advertised.listeners=SSL://a:1", "advertised.listeners: SSL"),
         ("cluster.name=a.b", "cluster.name"),
         ("zookeeper.connect=host", "zookeeper.connect"),
         ("log.dirs=/a,/a", "log.dirs"),
@@ -48,13 +53,31 @@ def test_what_cannot_work_is_refused(setting: str, word: str) -> None:
 def test_clients_are_never_told_localhost() -> None:
     """A broker on localhost gives its clients the address 127.0.0.1, because a client that gets the
     name `localhost` tries ::1 first."""
-    assert load("listeners=PLAINTEXT://localhost:1").advertised(1).host == "127.0.0.1"
-    assert load().advertised(9092).host == "127.0.0.1"
-    found = load(
+    (told,) = load("listeners=PLAINTEXT://localhost:1").advertised([1])
+    assert told.host == "127.0.0.1"
+    assert load().advertised([9092])[0].host == "127.0.0.1"
+    settings = load(
         "listeners=PLAINTEXT://:9092", "advertised.listeners=PLAINTEXT://kafka1:19092",
         "insecure.listeners=true",
     )  # fmt: skip
-    assert (found.advertised(9092).host, found.advertised(9092).port) == ("kafka1", 19092)
+    (told,) = settings.advertised([9092])
+    assert told.address == "kafka1:19092"
+
+
+def test_each_listener_has_its_own_address_for_clients() -> None:
+    """Names of listeners get their protocol from the map, and each listener tells clients its own
+    address, or that of advertised.listeners, with the port that was bound."""
+    settings = load(
+        "listeners=INSIDE://127.0.0.1:0,INSIDE://[::1]:0,OUTSIDE://:9093,PLAINTEXT://[::1]:9094",
+        "listener.security.protocol.map=INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
+        "advertised.listeners=outside://kafka1:0",
+        "insecure.listeners=true",
+    )
+    assert settings.advertised([1, 9, 2, 3]) == (
+        Endpoint("INSIDE", PLAINTEXT, "127.0.0.1", 1),
+        Endpoint("OUTSIDE", PLAINTEXT, "kafka1", 2),
+        Endpoint("PLAINTEXT", PLAINTEXT, "::1", 3),
+    )
 
 
 def test_hours_and_milliseconds() -> None:

@@ -70,6 +70,7 @@ class Broker:
         self.connection = Connection(
             Socket(),  # type: ignore[arg-type]
             "test",
+            "PLAINTEXT",
             request_bytes_max=1 << 20,
             requests_max=100,
         )

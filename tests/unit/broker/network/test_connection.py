@@ -30,7 +30,7 @@ class Socket:
 
 
 def connection(sock: Socket, requests_max: int = 10) -> Connection:
-    return Connection(sock, "test", request_bytes_max=1000, requests_max=requests_max)  # type: ignore[arg-type]
+    return Connection(sock, "test", "PLAINTEXT", request_bytes_max=1000, requests_max=requests_max)  # type: ignore[arg-type]
 
 
 def test_answers_go_out_in_the_order_of_the_requests() -> None:

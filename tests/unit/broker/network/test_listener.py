@@ -57,7 +57,7 @@ def test_connections_without_a_descriptor_are_counted(monkeypatch: pytest.Monkey
         errno.EMFILE, errno.EAGAIN,
         errno.EAGAIN,
     ]  # fmt: skip
-    listener = Listener("here", 0, send_buffer=-1, receive_buffer=-1)
+    listener = Listener("PLAINTEXT", "here", 0, send_buffer=-1, receive_buffer=-1)
     limits = Limits(
         request_bytes_max=1, queued_bytes_max=1, requests_max=1, connections_max=1,
         connections_per_ip_max=1, idle_ms_max=1000,
