@@ -2,4 +2,6 @@
 
 contexts     TLS contexts from PEM files, made again when a file is replaced
 tls_socket   a non-blocking socket that speaks TLS
+x509         what certificates and revocation lists say
+principals   who a client is, by the name in its certificate
 """
