@@ -8,12 +8,16 @@ import re
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from skidway.broker.catalog import Endpoint
+from skidway.broker.network.listener_tls import ListenerTls
 from skidway.errors import ConfigurationRefused
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
 from skidway.kafka.types import PLAINTEXT
+from skidway.security.contexts import ClientAuth, TlsFiles
+from skidway.security.principals import PrincipalRules
 from skidway.settings import setting
 from skidway.zookeeper_settings import ZooKeeperSettings
 
@@ -60,6 +64,38 @@ class ListenerSettings(ZooKeeperSettings):
         [],
         help="LISTENER:PROTOCOL for each listener whose name is not its protocol.",
     )
+    certificate: Path | None = setting(
+        "ssl.certificate.location",
+        None,
+        help="PEM file with the certificate of listeners with SSL, and its chain. Like the other"
+        " files of ssl.*, read again when it changes.",
+    )
+    key: Path | None = setting(
+        "ssl.key.location",
+        None,
+        help="PEM file of the certificate's key, not encrypted; by default the certificate's file"
+        " has the key.",
+    )
+    ca: Path | None = setting(
+        "ssl.ca.location",
+        None,
+        help="PEM file of the authorities whose client certificates are accepted.",
+    )
+    crl: Path | None = setting(
+        "ssl.crl.location",
+        None,
+        help="PEM file with the revocation list of each of these authorities.",
+    )
+    client_auth: ClientAuth = setting(
+        "ssl.client.auth",
+        "none",
+        help="Whether clients are asked for a certificate, and must have one.",
+    )
+    principal_rules: str = setting(
+        "ssl.principal.mapping.rules",
+        "DEFAULT",
+        help="How a client's principal is made from the name in its certificate.",
+    )
     insecure_listeners: bool = insecure_listeners_setting()
 
     @property
@@ -103,8 +139,18 @@ class ListenerSettings(ZooKeeperSettings):
         """Returns the listeners that other hosts can reach without authentication. Raises
         ConfigurationRefused as `endpoints` does."""
         return reachable(
-            (text, each.host) for text, each in zip(self.listeners, self.endpoints(), strict=True)
+            (text, each.host)
+            for text, each in zip(self.listeners, self.endpoints(), strict=True)
+            if each.protocol != SSL or self.client_auth != "required"
         )
+
+    def tls(self) -> ListenerTls | None:
+        """Reads the files for TLS; returns None without a listener with TLS. Raises
+        ConfigurationRefused."""
+        if all(each.protocol != SSL for each in self.endpoints()):
+            return None
+        files = TlsFiles(self.certificate, self.key, self.ca, self.crl)
+        return ListenerTls(files, self.client_auth, PrincipalRules(self.principal_rules))
 
     def check_listeners(self) -> None:
         """Raises ConfigurationRefused."""
@@ -120,6 +166,7 @@ class ListenerSettings(ZooKeeperSettings):
                     "advertised.listeners must name the address for clients of"
                     f" {each.listener}, because this listener binds to every address"
                 )
+        self.tls()
         refuse(self.insecure(), allowed=self.insecure_listeners)
 
     def _told(self) -> list[Endpoint]:

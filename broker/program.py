@@ -11,6 +11,7 @@ from skidway.audit.topic.program_status import BrokerStatus, document_of
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import Catalog, LiveBroker
+from skidway.broker.certificate_watch import LOOK_MS, CertificateWatch
 from skidway.broker.coordination import store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.producer_ids import Block, ProducerIds
@@ -20,12 +21,14 @@ from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
 from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.groups.retention import OffsetRetention
+from skidway.broker.listener_settings import SSL
 from skidway.broker.log import descriptors
 from skidway.broker.log.flusher import Flusher
 from skidway.broker.log.log_manager import LogManager
 from skidway.broker.metrics import BrokerCollector
 from skidway.broker.mirror.mirrors import Mirrors
 from skidway.broker.network.listener import Listener
+from skidway.broker.network.listener_tls import ListenerTls
 from skidway.broker.network.loop import Limits, Loop
 from skidway.broker.own_status import own_status
 from skidway.broker.partitions.hosted import HostedPartitions
@@ -83,6 +86,7 @@ class Program:
                 requests_max=settings.queued_requests_max,
                 connections_max=settings.connections_max,
                 connections_per_ip_max=settings.connections_per_ip_max,
+                unauthenticated_max=settings.connections_unauthenticated_max,
                 idle_ms_max=settings.connections_idle_ms_max,
             ),
         )
@@ -94,6 +98,7 @@ class Program:
         )
         self.logs.report = self.partitions.storage_failed
         self._listeners: list[Listener] = []
+        self._tls: ListenerTls | None = None
         self._telemetry: TelemetryServer | None = None
         self._collector: BrokerCollector | None = None
         self._session: ZooKeeperSession | None = None
@@ -107,11 +112,13 @@ class Program:
     def start(self) -> None:
         """Starts all parts of the broker, and accepts clients at the end. Raises SkidwayError."""
         settings = self._settings
+        self._tls = settings.tls()
         self._listeners = [
             Listener(
                 each.listener,
                 each.host,
                 each.port,
+                self._tls if each.protocol == SSL else None,
                 send_buffer=settings.send_buffer_bytes,
                 receive_buffer=settings.receive_buffer_bytes,
             )
@@ -231,7 +238,7 @@ class Program:
     def _serve(self, cluster_id: str) -> None:
         assert self.broker is not None
         self.broker.own_status = lambda: document_of(self._own_status())
-        self._collector = BrokerCollector(self.broker, self._mirror_status)
+        self._collector = BrokerCollector(self.broker, self._mirror_status, self._tls)
         REGISTRY.register(self._collector)
         tell(self._settings.insecure())
         if self._settings.mirror_sources:
@@ -242,6 +249,9 @@ class Program:
             self.loop.add_listener(listener)
         self.logs.checkpoint()  # also tells whether there is space
         self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
+        if self._tls is not None:
+            watch = CertificateWatch(self._tls, self.loop.drop_revoked)
+            self._every(LOOK_MS, watch.look)
         self._keep_groups(self.broker.groups, self.broker.topics)
         assert self._session is not None
         expiry = Expiry(
@@ -337,6 +347,8 @@ class Program:
             detail["mirrors"] = mirrors
         if said := [x.sentence for x in self._own_status().obstacles]:
             detail["away"] = said
+        if self._tls is not None and self._tls.problem:
+            detail["certificates"] = self._tls.problem
         ok = self._serving and not self._stopping and not (stopped or offline or full)
         return Health(ok and not any(each["stopped"] for each in mirrors), detail)
 

@@ -255,6 +255,12 @@ class BrokerSettings(ListenerSettings):
         help="Connections of one client address at a time; more are closed.",
         at_least=1,
     )
+    connections_unauthenticated_max: int = setting(
+        "max.connections.unauthenticated",
+        2_000,
+        help="Connections at a time whose TLS handshake is not complete; more are closed.",
+        at_least=1,
+    )
     connections_idle_ms_max: int = setting(
         "connections.max.idle.ms",
         600_000,

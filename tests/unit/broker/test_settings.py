@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from skidway import settings
 from skidway.broker.catalog import Endpoint
@@ -10,6 +12,7 @@ from skidway.broker.listener_settings import parse_endpoint
 from skidway.broker.settings import BrokerSettings
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.types import PLAINTEXT
+from support.certificates import Authority, Pair
 
 HOUR = 3_600_000
 
@@ -94,3 +97,59 @@ def test_addresses() -> None:
     """An endpoint may have an IPv6 address in brackets, and port 0 for any free port."""
     assert parse_endpoint("PLAINTEXT://[::1]:9092", "listeners").host == "::1"
     assert parse_endpoint("PLAINTEXT://127.0.0.1:0", "listeners").port == 0
+
+
+def tls(authority: Authority, pair: Pair, *more: str) -> tuple[str, ...]:
+    return (
+        "listeners=SSL://127.0.0.1:0",
+        f"ssl.certificate.location={pair.certificate}",
+        f"ssl.key.location={pair.key}",
+        f"ssl.ca.location={authority.certificate}",
+        *more,
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("missing", "ssl.certificate.location: .*nowhere.pem.* No such file"),
+        ("no certificate", "ssl.certificate.location is missing"),
+        ("other key", "ssl.certificate.location: .*other.key"),
+        ("expired", "ssl.certificate.location: .*old.pem has expired on 20"),
+        ("weak", "ssl.certificate.location: .*weak.pem"),
+        ("damaged crl", "ssl.crl.location: .*damaged.crl"),
+        ("no authority", "ssl.client.auth is required: ssl.ca.location is missing"),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(tmp_path: Path, case: str, words: str) -> None:
+    """A file for TLS that cannot be used is refused by its setting, its path and the reason."""
+    authority = Authority(tmp_path)
+    good, other = authority.sign("good"), authority.sign("other")
+    (tmp_path / "damaged.crl").write_text("no list")
+    cases = {
+        "missing": tls(authority, Pair(tmp_path / "nowhere.pem", good.key)),
+        "no certificate": ("listeners=SSL://127.0.0.1:0",),
+        "other key": tls(authority, Pair(good.certificate, other.key)),
+        "expired": tls(authority, authority.sign("old", ends=timedelta(days=-1))),
+        "weak": tls(authority, authority.sign("weak", key=rsa.generate_private_key(65537, 1024))),
+        "damaged crl": tls(authority, good, f"ssl.crl.location={tmp_path}/damaged.crl"),
+        "no authority": (
+            *tls(authority, good)[:3], "ssl.client.auth=required",
+        ),
+    }  # fmt: skip
+    with pytest.raises(ConfigurationRefused, match=words):
+        load(*cases[case])
+
+
+def test_only_a_required_certificate_makes_a_listener_secure(tmp_path: Path) -> None:
+    """A listener for other hosts needs insecure.listeners, unless its clients must have a
+    certificate."""
+    authority = Authority(tmp_path)
+    sets = tls(authority, authority.sign("server"), "listeners=SSL://10.0.0.1:0")
+    for asked in ("none", "requested"):
+        with pytest.raises(ConfigurationRefused, match="set insecure"):
+            load(*sets, f"ssl.client.auth={asked}")
+        assert load(*sets, f"ssl.client.auth={asked}", "insecure.listeners=true").insecure()
+    assert load(*sets, "ssl.client.auth=required").insecure() == []
+    with pytest.raises(ConfigurationRefused, match="PLAINTEXT"):
+        load(*sets, "ssl.client.auth=required", "listeners=SSL://10.0.0.1:0,PLAINTEXT://10.0.0.2:1")
