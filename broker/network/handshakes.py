@@ -8,8 +8,11 @@ time. So threads compute, and the loop only receives and sends::
 
 While a thread works for a connection, the loop does not watch it. So each connection is in the
 queue at most once, and the queue is as short as `max.connections.unauthenticated`. A handshake must
-be complete in `DEADLINE_S`. If there is no room for a further one, an address that holds far more
-than the newcomer's gives way with its oldest; else the newcomer is closed.
+be complete in `DEADLINE_S`.
+
+OpenSSL needs much memory for a handshake, and needs it from the first byte. So a handshake begins
+only if there is room in `MEMORY_BYTES`. Until then its bytes stay in the kernel. Where a client, or
+its beginning, finds no room, an address that holds far more than its own gives way.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from queue import SimpleQueue
 from typing import Final, Protocol
 
 from skidway import log
+from skidway.broker.network.frame_memory import FrameMemory
 from skidway.broker.network.listener import Listener
 from skidway.broker.network.listener_tls import Identity
 from skidway.holders import Holders
@@ -35,12 +39,17 @@ THREADS: Final = 2
 DEADLINE_S: Final = 10.0
 HOG_RATIO: Final = 4
 """An address with this many times as many handshakes as the newcomer's address gives way."""
+MEMORY_BYTES: Final = 32 << 20
+HANDSHAKE_BYTES: Final = 50_000
+"""What OpenSSL needs for a handshake of which a part has arrived (measured: 52 KB, of which 10 KB
+before the first byte)."""
 RECEIVE_BYTES: Final = 1 << 14
 """Before a client is known, this many bytes of it are taken at once."""
 
 _PLAIN: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST")
 _EXPIRED, _REVOKED = 10, 23
 """OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED and X509_V_ERR_CERT_REVOKED."""
+_CROWDED: Final = "crowded", "others wait, and its address has the most handshakes"
 _log = log.get(__name__)
 
 
@@ -97,13 +106,14 @@ class Threads:
 
 
 class Handshake:
-    """A connection before its handshake is complete."""
+    """A connection before its handshake is complete. tls: None before the handshake has begun."""
 
-    __slots__ = ("address", "began", "ended", "is_computed", "listener", "peer", "tls")
+    __slots__ = ("address", "began", "ended", "is_computed", "listener", "peer", "sock", "tls")
 
-    def __init__(self, tls: TlsSocket, peer: str, listener: Listener, began: float) -> None:
-        self.tls, self.peer, self.listener, self.began = tls, peer, listener, began
+    def __init__(self, sock: socket.socket, peer: str, listener: Listener, began: float) -> None:
+        self.sock, self.peer, self.listener, self.began = sock, peer, listener, began
         self.address = peer.rpartition(":")[0]
+        self.tls: TlsSocket | None = None
         self.is_computed = False
         """Whether a thread works for it; nobody else may use its TLS then."""
         self.ended = False
@@ -121,13 +131,14 @@ class Handshakes:
         workers: Workers,
         limit: int,
         monotonic: Callable[[], float],
-        admit: Callable[[Handshake, Identity], None],
+        admit: Callable[[Handshake, TlsSocket, Identity], None],
     ) -> None:
         self.completed = 0
         self.failed: dict[str, int] = {}
         """How many have failed, by reason."""
         self._loop, self._workers, self._limit, self._admit = loop, workers, limit, admit
         self._held: Holders[Handshake] = Holders(limit)
+        self._memory: FrameMemory[Handshake] = FrameMemory(MEMORY_BYTES)
         self._lines = RareLines("handshake_failed", monotonic)
         self._all: dict[Handshake, None] = {}
         """In the order of their beginning."""
@@ -147,13 +158,12 @@ class Handshakes:
             return False
         first = self._held.first()
         assert first is not None
-        self._fail(first, "crowded", "others wait, and its address has the most handshakes")
+        self._fail(first, *_CROWDED)
         return True
 
     def begin(self, sock: socket.socket, peer: str, listener: Listener) -> None:
         """Takes over a new connection. There must be room."""
-        assert listener.tls is not None
-        handshake = Handshake(listener.tls.accept(sock), peer, listener, self._loop.now)
+        handshake = Handshake(sock, peer, listener, self._loop.now)
         self._all[handshake] = None
         self._held.hold(handshake, handshake.address, 1)
         self._watch(handshake)
@@ -168,17 +178,20 @@ class Handshakes:
     def close(self) -> None:
         """Closes all connections, and ends the threads."""
         for each in list(self._all):
-            self._forget(each)
-            each.tls.socket.close()
+            each.ended = True
+            each.sock.close()
         self._workers.close()
 
     def _watch(self, handshake: Handshake) -> None:
-        tls = handshake.tls
-        ready = partial(self._ready, handshake)
-        self._loop.watch_both(tls.fileno(), ready, read=True, write=tls.has_sealed)
+        tls, ready = handshake.tls, partial(self._ready, handshake)
+        write = tls is not None and tls.has_sealed
+        self._loop.watch_both(handshake.sock.fileno(), ready, read=True, write=write)
 
     def _ready(self, handshake: Handshake, readable: bool, writable: bool) -> None:
         tls = handshake.tls
+        if tls is None:
+            self._let_begin(handshake)
+            return
         try:
             if writable and tls.has_sealed and tls.flush():
                 self._watch(handshake)
@@ -193,25 +206,44 @@ class Handshakes:
             return
         self._loop.unwatch(tls.fileno())
         handshake.is_computed = True
-        self._workers.submit(partial(self._compute, handshake))
+        self._workers.submit(partial(self._compute, handshake, tls))
 
-    def _compute(self, handshake: Handshake) -> None:
+    def _let_begin(self, handshake: Handshake) -> None:
+        """Begins a handshake, or lets it wait for memory."""
+        if self._memory.may_receive(handshake):
+            self._begin(handshake)
+            return
+        self._loop.unwatch(handshake.sock.fileno())
+        gives_way = self._memory.wait(handshake, handshake.address)
+        if gives_way is not None:
+            self._fail(gives_way, *_CROWDED)
+
+    def _begin(self, handshake: Handshake) -> None:
+        address, now = handshake.address, self._loop.now
+        self._memory.hold(handshake, address, HANDSHAKE_BYTES, now, anew=True)
+        assert handshake.listener.tls is not None
+        handshake.tls = handshake.listener.tls.accept(handshake.sock)
+        self._watch(handshake)
+
+    def _compute(self, handshake: Handshake, tls: TlsSocket) -> None:
         """Runs on another thread."""
         outcome: Identity | Exception | None = None
         try:
-            if not handshake.ended and handshake.tls.advance():
+            if not handshake.ended and tls.advance():
                 assert handshake.listener.tls is not None
-                outcome = handshake.listener.tls.identify(handshake.tls)
+                outcome = handshake.listener.tls.identify(tls)
         except Exception as error:  # noqa: BLE001 - `_computed` tells it
             outcome = error
-        self._loop.post(partial(self._computed, handshake, outcome))
+        self._loop.post(partial(self._computed, handshake, tls, outcome))
 
-    def _computed(self, handshake: Handshake, outcome: Identity | Exception | None) -> None:
+    def _computed(
+        self, handshake: Handshake, tls: TlsSocket, outcome: Identity | Exception | None
+    ) -> None:
         handshake.is_computed = False
         if handshake.ended:
             return
         try:
-            handshake.tls.flush()
+            tls.flush()
         except OSError:
             outcome = outcome or ConnectionResetError()
         if outcome is None:
@@ -223,23 +255,28 @@ class Handshakes:
         else:
             self.completed += 1
             self._forget(handshake)
-            self._admit(handshake, outcome)
+            self._admit(handshake, tls, outcome)
 
     def _fail(self, handshake: Handshake, kind: str, reason: str) -> None:
         self.failed[kind] = self.failed.get(kind, 0) + 1
         address, listener = handshake.address, handshake.listener.name
         self._lines.tell((address, kind), address=address, listener=listener, reason=reason)
-        self._forget(handshake)
         if not handshake.is_computed:
-            self._loop.unwatch(handshake.tls.fileno())
-            with contextlib.suppress(OSError):
-                handshake.tls.flush()  # the alert that tells the client
-        handshake.tls.socket.close()
+            self._loop.unwatch(handshake.sock.fileno())
+            if handshake.tls is not None:
+                with contextlib.suppress(OSError):
+                    handshake.tls.flush()  # the alert that tells the client
+        handshake.sock.close()
+        self._forget(handshake)
 
     def _forget(self, handshake: Handshake) -> None:
         handshake.ended = True
         del self._all[handshake]
         self._held.release(handshake)
+        self._memory.leave(handshake, handshake.address)
+        self._memory.release(handshake)
+        while (waiting := self._memory.next()) is not None:
+            self._begin(waiting)
 
 
 def _why(error: Exception) -> tuple[str, str]:

@@ -39,6 +39,7 @@ from skidway.kafka.errors import FrameTooLarge, ProtocolError
 from skidway.kafka.protocol.pieces import Piece
 from skidway.rare_lines import RareLines
 from skidway.reached_bounds import ReachedBounds
+from skidway.security.tls_socket import TlsSocket
 from skidway.security.x509 import SerialOf
 
 EVENTS_MAX = 1024
@@ -513,10 +514,10 @@ class Loop:
                 self.handshakes.begin(sock, peer, listener)
         self.traffic.refused += listener.refused_count - refused_before
 
-    def _admit(self, handshake: Handshake, identity: Identity) -> None:
+    def _admit(self, handshake: Handshake, tls: TlsSocket, identity: Identity) -> None:
         """Takes over a connection whose handshake is complete."""
         connection = Connection(
-            TlsTransport(handshake.tls),
+            TlsTransport(tls),
             handshake.peer,
             handshake.listener.name,
             identity,

@@ -13,7 +13,9 @@ import pytest
 
 from skidway.broker.certificate_watch import CertificateWatch
 from skidway.broker.log.partition_log import PartitionLog
+from skidway.broker.network import handshakes
 from skidway.broker.network.connection import OUTBOX_BYTES_MAX
+from skidway.broker.network.frame_memory import FrameMemory
 from skidway.broker.network.listener_tls import ListenerTls
 from skidway.broker.network.loop import UNSENT_BYTES_MIN
 from skidway.broker.network.transport import TlsTransport
@@ -382,6 +384,33 @@ def test_handshakes_have_a_limit(site: Site, monkeypatch: pytest.MonkeyPatch) ->
     assert made.make_room("elsewhere")
     assert made.failed == {"crowded": 1}
     for each in open_ends:
+        each.close()
+
+
+def test_handshakes_share_their_memory(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handshakes that have begun need a limited amount of memory. Further clients wait, with their
+    bytes in the kernel, and get through when there is room."""
+    monkeypatch.setattr(
+        site.core.loop.handshakes, "_memory", FrameMemory(20 * handshakes.HANDSHAKE_BYTES)
+    )
+    tls, open_ends = site.tls(), []
+    for _ in range(21):
+        open_ends.append(site.core.open("SSL", tls))
+        open_ends[-1].send(b"\x16\x03\x01")
+        site.core.advance(0)
+    late = TlsSocket(site.core.open("SSL", tls), site.context(), server_hostname="localhost")
+    late.advance()
+    late.flush()
+    site.core.advance(1)
+    with pytest.raises(BlockingIOError):
+        late.receive_sealed()
+    for each in open_ends[:2]:
+        each.close()
+    site.core.advance(0)
+    assert site.core.loop.handshakes.failed == {"disconnected": 2}
+    late.receive_sealed()
+    assert late.advance()
+    for each in (*open_ends[2:], late.socket):
         each.close()
 
 
