@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from support.brokers import TlsBroker
 from support.processes import Program, eventually, run_skidway
 
 HALF_OPEN = 2_000
+PAGE = (Path(__file__).parents[3] / "docs/security.md").read_text()
 
 
 @pytest.fixture
@@ -67,6 +69,32 @@ def test_half_open_connections_need_little_memory(broker: TlsBroker, left_out: i
         assert not served(broker)
         eventually(lambda: broker.metric(name) == 0)
     assert served(broker)
+
+
+def test_the_commands_of_the_page_work(broker: TlsBroker, tmp_path: Path) -> None:
+    """With the files that the commands in docs/security.md make, a client is accepted until its
+    certificate is revoked, and its open connection is then closed."""
+    section = PAGE.partition("## Encrypted listeners")[2].partition("\n## ")[0]
+    make, first_list, revoke = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+
+    def run(commands: str) -> None:
+        subprocess.run(["bash", "-e", "-c", commands], cwd=folder, check=True, capture_output=True)
+
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    run(make + first_list)
+    files = {"certificate": "broker.pem", "key": "broker.key", "ca": "ca.pem", "crl": "ca.crl"}
+    broker.settings |= {f"ssl.{key}.location": folder / name for key, name in files.items()}
+    broker.start()
+    own = TlsFiles(folder / "web1.pem", folder / "web1.key", folder / "ca.pem")
+    with socket.create_connection(("127.0.0.1", broker.tls_port)) as sock:
+        sealed = client_context(own).wrap_socket(sock, server_hostname="localhost")
+        eventually(lambda: broker.metric("skidway_broker_handshakes_total") == 1)
+        run(revoke)
+        with contextlib.suppress(ConnectionResetError):
+            assert sealed.recv(1) == b""
+        sealed.close()
+    assert broker.metric('skidway_broker_connections_closed_total{reason="revoked"}') == 1
 
 
 def test_what_is_wrong_is_said_in_one_sentence(broker: TlsBroker, tmp_path: Path) -> None:
