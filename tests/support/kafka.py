@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -56,9 +56,12 @@ class ApacheKafka:
             folder / "kafka.out",
         )
 
-    def format(self) -> None:
+    def format(
+        self, behind: Mapping[str, str] | None = None, more: Mapping[str, str] | None = None
+    ) -> None:
         """Writes the configuration and formats the storage directory, as Kafka requires before the
-        first start."""
+        first start. behind: what is added to the values of settings, behind a comma. more: further
+        settings."""
         internal = (
             "offsets.topic.replication.factor",
             "transaction.state.log.replication.factor",
@@ -83,7 +86,10 @@ class ApacheKafka:
             "log.dirs": str(self._folder / "logs"),
             "group.initial.rebalance.delay.ms": "0",
             **dict.fromkeys(internal, "1"),
+            **(more or {}),
         }
+        for key, value in (behind or {}).items():
+            settings[key] += f",{value}"
         self._config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         format_storage(self._config, cluster_id())
 
