@@ -67,16 +67,16 @@ class ListenerTls:
         context = server_context(files, self._clients)
         assert files.certificate is not None
         try:
-            own = x509.first_certificate(files.certificate.read_bytes())
+            ends_s = x509.first_end_s(files.certificate.read_bytes())
             revoked = x509.revoked(files.crl.read_bytes()) if files.crl else frozenset()
         except (OSError, Malformed) as error:  # replaced since OpenSSL has read it
             raise ConfigurationRefused(f"the files of ssl.*.location changed: {error}") from error
-        if own.ends_s <= time.time():
-            ended = time.strftime("%Y-%m-%d", time.gmtime(own.ends_s))
+        if ends_s <= time.time():
+            ended = time.strftime("%Y-%m-%d", time.gmtime(ends_s))
             raise ConfigurationRefused(
                 f"ssl.certificate.location: {files.certificate} has expired on {ended}."
             )
-        self.ends_s = own.ends_s
+        self.ends_s = ends_s
         if revoked != self.revoked:
             self.revoked = revoked
         return context

@@ -79,6 +79,7 @@ class TlsSocket:
         """Computes what the handshake can do with the bytes that have been received, which may take
         a millisecond. Returns whether the handshake is complete. Raises ssl.SSLError; `flush` then
         sends the alert that tells the peer."""
+        self._feed()
         while True:
             try:
                 self._tls.do_handshake()

@@ -40,32 +40,31 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What a certificate says. subject: the name as Java gives it, such as `CN=a,OU=b`. ends_s: the
-    end of its validity, in seconds since 1970."""
+    """What a certificate says of its owner. subject: the name as Java gives it, such as
+    `CN=a,OU=b`."""
 
     serial: SerialOf
     subject: str
-    ends_s: float
 
 
 def read_certificate(der: bytes) -> Certificate:
     """Reads a certificate in DER. Raises Malformed."""
     try:
-        fields = list(_inside(_inside_first(der)))
-        if fields[0].tag == _VERSION:
-            del fields[0]
-        serial, _, issuer, validity, subject, *_ = fields
-        ends = list(_inside(validity.content))[1]
-        name = _name(subject.content)
-        return Certificate((issuer.whole, int.from_bytes(serial.content)), name, _seconds(ends))
+        serial, _, issuer, _, subject = _fields(der)
+        number = int.from_bytes(serial.content)
+        return Certificate((issuer.whole, number), _name(subject.content))
     except (IndexError, ValueError) as error:
         raise Malformed("no certificate of X.509") from error
 
 
-def first_certificate(pem: bytes) -> Certificate:
-    """Reads the first certificate of a PEM file. Raises Malformed."""
-    for der in _blocks(pem, b"CERTIFICATE"):
-        return read_certificate(der)
+def first_end_s(pem: bytes) -> float:
+    """Returns when the first certificate of a PEM file expires, in seconds since 1970. Raises
+    Malformed."""
+    try:
+        for der in _blocks(pem, b"CERTIFICATE"):
+            return _seconds(list(_inside(_fields(der)[3].content))[1])
+    except (IndexError, ValueError) as error:
+        raise Malformed("no certificate of X.509") from error
     raise Malformed("no certificate in PEM")
 
 
@@ -109,6 +108,14 @@ def _first(data: bytes) -> bytes:
     for each in _inside(data):
         return each.content
     raise ValueError("an element is empty")
+
+
+def _fields(der: bytes) -> list[_Element]:
+    """Returns serial number, algorithm, issuer, validity and subject of a certificate."""
+    fields = list(_inside(_inside_first(der)))
+    if fields[0].tag == _VERSION:
+        del fields[0]
+    return fields[:5]
 
 
 def _serials(signed: bytes) -> Iterator[SerialOf]:
