@@ -53,11 +53,12 @@ Who owns which state:
     committed offsets                       loop, or consumers themselves  ZooKeeper
     ======================================  =============================  =====================
 
-Threads: the loop has one thread. Two threads compute TLS handshakes. The flusher's threads wait for the disk. The thread of the session
-with ZooKeeper and the threads of kazoo (the ZooKeeper client) wait for ZooKeeper. The resolver's
-threads look up the host names of mirrors' sources. The metrics endpoint's thread only reads counts
-and states. The handshakes, the flusher, the session and the resolver pass their results to the loop with
-`Loop.post`. Apart from these results, they share no state with the loop.
+Threads: the loop has one thread. Two threads compute TLS handshakes. The flusher's threads wait for
+the disk. The thread of the session with ZooKeeper and the threads of kazoo (the ZooKeeper client)
+wait for ZooKeeper. The resolver's threads look up the host names of mirrors' sources. The metrics
+endpoint's thread only reads counts and states. The handshakes, the flusher, the session and the
+resolver pass their results to the loop with `Loop.post`. Apart from these results, they share no
+state with the loop.
 
 The broker makes these promises (their tests are in tests/crash/broker and
 tests/conformance/broker):

@@ -463,3 +463,42 @@ def test_a_new_revocation_list_closes_open_connections(site: Site) -> None:
     assert site.core.closed_for("revoked") == 1
     watch.look()
     assert len(site.core.loop.connections) == 3
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_resumed_session_is_the_same_client(site: Site, version: ssl.TLSVersion) -> None:
+    """A client that resumes its session is not asked for its certificate again, and has the same
+    principal. After a new revocation list, old sessions count for nothing."""
+    crl = site.authority.revoke()
+    tls = site.tls("required", crl)
+    context = site.context(site.authority.sign("web1"))
+    context.maximum_version = version
+    first = site.core.connect_tls(tls, context)
+    produced(first, sized(100))
+    session = tls_of(first).session
+    assert session is not None
+
+    def resumed() -> bool:
+        ours = TlsSocket(site.core.open("SSL", tls), context, server_hostname="localhost")
+        ours._tls.session = session
+        while not ours.advance():
+            ours.flush()
+            site.core.advance(0)
+            ours.receive_sealed()
+        ours.flush()
+        site.core.advance(0)
+        again = CoreClient(site.core, TlsTransport(ours))
+        produced(again, sized(100))
+        *_, newest = site.core.loop.connections.values()
+        assert newest.identity.principal == "User:CN=web1"
+        reused = bool(ours._tls.session_reused)
+        again.close()
+        return reused
+
+    assert resumed()
+    site.authority.revoke()
+    assert not resumed()
+
+
+def tls_of(client: CoreClient) -> ssl.SSLObject:
+    return client._transport._tls._tls  # type: ignore[attr-defined,no-any-return]
