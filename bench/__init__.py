@@ -34,6 +34,7 @@ says that it has no peer:
                   from_avro (spark_source)
     small         a load of few rows, in a new process and in a loader that keeps running: the same
                   peer as for `loader`
+    tls           the broker with mutual TLS: Apache Kafka with mutual TLS, and the broker without
     kerberos      loads into an HDFS with Kerberos: an HDFS without. Runs only on request
     audit         how the audit's collector stores and judges the messages of a simulated fleet; no
                   peer (audit_load: the collector's work; audit_fleet: the hosts, in a process of

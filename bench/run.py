@@ -27,6 +27,7 @@ from bench import (
     plots,
     produce,
     small,
+    tls,
 )
 from bench.machine import describe
 from bench.measure import Result, save
@@ -50,6 +51,7 @@ ALONE: Mapping[str, Callable[[], Result]] = {
     "loader": loader.run,
     "mirror": mirror.run,
     "small": small.run,
+    "tls": tls.run,
 }
 WHEN_NAMED: Mapping[str, Callable[[], Result]] = {"kerberos": kerberos.run, "paper": experiment.run}
 BY_DEFAULT = (*ON_BROKERS, *ALONE)

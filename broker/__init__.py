@@ -18,10 +18,12 @@ Packages, from the lowest layer to the highest::
     kept_answers   encoded answers, kept in memory because many clients send the same request
     coordination   all access to ZooKeeper, on a thread of its own
     network        the epoll loop, connections, timers
+    listener_settings  the settings of listeners, and their TLS
     purgatory      requests that cannot be answered yet
     partitions     the partitions that this broker leads: high watermarks, flushes
     groups         consumer groups of standard Kafka clients, and their committed offsets
     settings       all settings of the program
+    certificate_watch  looks whether files for TLS were replaced
     topics         creating, deleting and hosting topics
     expiry         deletes old segments (retention), unless a group still needs them
     broker         the object that contains all these parts, for the handlers of requests
@@ -51,11 +53,12 @@ Who owns which state:
     committed offsets                       loop, or consumers themselves  ZooKeeper
     ======================================  =============================  =====================
 
-Threads: the loop has one thread. The flusher's threads wait for the disk. The thread of the session
-with ZooKeeper and the threads of kazoo (the ZooKeeper client) wait for ZooKeeper. The resolver's
-threads look up the host names of mirrors' sources. The metrics endpoint's thread only reads counts
-and states. The flusher, the session and the resolver pass their results to the loop with
-`Loop.post`. Apart from these results, they share no state with the loop.
+Threads: the loop has one thread. Two threads compute TLS handshakes. The flusher's threads wait for
+the disk. The thread of the session with ZooKeeper and the threads of kazoo (the ZooKeeper client)
+wait for ZooKeeper. The resolver's threads look up the host names of mirrors' sources. The metrics
+endpoint's thread only reads counts and states. The handshakes, the flusher, the session and the
+resolver pass their results to the loop with `Loop.post`. Apart from these results, they share no
+state with the loop.
 
 The broker makes these promises (their tests are in tests/crash/broker and
 tests/conformance/broker):

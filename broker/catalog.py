@@ -10,12 +10,28 @@ NO_LEADER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerAddress:
-    """A live broker and its address."""
+class Endpoint:
+    """An address at which a broker listens, or its clients reach it. listener: the name of the
+    listener. protocol: its security protocol."""
 
-    broker_id: int
+    listener: str
+    protocol: str
     host: str
     port: int
+
+    @property
+    def address(self) -> str:
+        """The address as clients write it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBroker:
+    """A live broker and its addresses, one or more."""
+
+    broker_id: int
+    endpoints: tuple[Endpoint, ...]
     rack: str | None = None
 
 
@@ -57,7 +73,7 @@ class Catalog:
     """Everything that the broker needs to answer a Metadata request."""
 
     cluster_id: str
-    brokers: Mapping[int, BrokerAddress] = field(default_factory=dict)
+    brokers: Mapping[int, LiveBroker] = field(default_factory=dict)
     topics: Mapping[str, Topic] = field(default_factory=dict)
     controller_id: int = NO_LEADER
     deleting: Mapping[str, uuid.UUID | None] = field(default_factory=dict)
@@ -75,6 +91,16 @@ class Catalog:
             for each in info.replicas
         )
         return any(each != broker_id for each in (*self.brokers, *of_partitions))
+
+    def reached_by(self, listener: str) -> dict[int, Endpoint]:
+        """Returns the addresses of all brokers that have this listener, by broker id: those for the
+        clients that have connected to a listener of this name."""
+        return {
+            broker.broker_id: each
+            for broker in self.brokers.values()
+            for each in broker.endpoints
+            if each.listener == listener
+        }
 
     def by_id(self, topic_id: uuid.UUID) -> Topic | None:
         """Returns the topic with this id; None if there is none."""

@@ -7,6 +7,7 @@ series is limited.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -16,6 +17,8 @@ from prometheus_client.registry import Collector
 from skidway.broker.broker import Broker
 from skidway.broker.groups.coordinator import Groups
 from skidway.broker.log.log_directory import LogDirectory
+from skidway.broker.network.handshakes import Handshakes
+from skidway.broker.network.listener_tls import ListenerTls
 
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 
@@ -23,8 +26,15 @@ Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 class BrokerCollector(Collector):
     """The metrics of one broker."""
 
-    def __init__(self, broker: Broker, mirrors: Callable[[], list[dict[str, Any]]]) -> None:
-        """mirrors: a function that returns the mirrors' status (see broker.mirror.status)."""
+    def __init__(
+        self,
+        broker: Broker,
+        mirrors: Callable[[], list[dict[str, Any]]],
+        tls: ListenerTls | None = None,
+    ) -> None:
+        """mirrors: a function that returns the mirrors' status (see broker.mirror.status). tls: of
+        the listeners, if any of them has TLS."""
+        self._tls = tls
         self._broker = broker
         self._mirrors = mirrors
 
@@ -73,6 +83,13 @@ class BrokerCollector(Collector):
         }
         yield _reasons("internal_errors", "Errors that are the broker's own bugs.", failures)
         yield _gauge("connections", "Open connections.", len(broker.loop.connections))
+        yield from _of_handshakes(broker.loop.handshakes)
+        if self._tls is not None:
+            yield GaugeMetricFamily(
+                "skidway_certificate_expires_seconds",
+                "Seconds until the certificate of the listeners expires.",
+                value=self._tls.ends_s - time.time(),
+            )
         yield _gauge(
             "queued_request_bytes",
             "Memory of unhandled requests, see queued.max.request.bytes.",
@@ -106,6 +123,12 @@ def _free_bytes(directories: Sequence[LogDirectory]) -> Metric:
         if free_bytes is not None:
             metric.add_metric([str(each.path)], free_bytes)
     return metric
+
+
+def _of_handshakes(handshakes: Handshakes) -> Iterator[Metric]:
+    yield _gauge("connections_unauthenticated", "TLS handshakes under way.", len(handshakes))
+    yield _counter("handshakes", "TLS handshakes completed.", handshakes.completed)
+    yield _reasons("handshakes_failed", "TLS handshakes that failed.", handshakes.failed)
 
 
 def _of_groups(groups: Groups) -> Iterator[Metric]:

@@ -10,7 +10,8 @@ from skidway import log, systemd
 from skidway.audit.topic.program_status import BrokerStatus, document_of
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
-from skidway.broker.catalog import BrokerAddress, Catalog
+from skidway.broker.catalog import Catalog, LiveBroker
+from skidway.broker.certificate_watch import LOOK_MS, CertificateWatch
 from skidway.broker.coordination import store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.producer_ids import Block, ProducerIds
@@ -26,6 +27,7 @@ from skidway.broker.log.log_manager import LogManager
 from skidway.broker.metrics import BrokerCollector
 from skidway.broker.mirror.mirrors import Mirrors
 from skidway.broker.network.listener import Listener
+from skidway.broker.network.listener_tls import ListenerTls
 from skidway.broker.network.loop import Limits, Loop
 from skidway.broker.own_status import own_status
 from skidway.broker.partitions.hosted import HostedPartitions
@@ -36,6 +38,7 @@ from skidway.clock import Clock, SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
 from skidway.insecure_listeners import tell
+from skidway.kafka.types import SSL
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 
@@ -83,6 +86,7 @@ class Program:
                 requests_max=settings.queued_requests_max,
                 connections_max=settings.connections_max,
                 connections_per_ip_max=settings.connections_per_ip_max,
+                unauthenticated_max=settings.connections_unauthenticated_max,
                 idle_ms_max=settings.connections_idle_ms_max,
             ),
         )
@@ -94,6 +98,7 @@ class Program:
         )
         self.logs.report = self.partitions.storage_failed
         self._listeners: list[Listener] = []
+        self._tls: ListenerTls | None = None
         self._telemetry: TelemetryServer | None = None
         self._collector: BrokerCollector | None = None
         self._session: ZooKeeperSession | None = None
@@ -107,10 +112,13 @@ class Program:
     def start(self) -> None:
         """Starts all parts of the broker, and accepts clients at the end. Raises SkidwayError."""
         settings = self._settings
+        self._tls = settings.tls()
         self._listeners = [
             Listener(
+                each.listener,
                 each.host,
                 each.port,
+                self._tls if each.protocol == SSL else None,
                 send_buffer=settings.send_buffer_bytes,
                 receive_buffer=settings.receive_buffer_bytes,
             )
@@ -131,7 +139,7 @@ class Program:
             timeout_s=settings.zookeeper_session_timeout_ms / 1000,
         )
         self._session.register(
-            Registration(self._own_address(), directory_id),
+            Registration(self._own(), directory_id),
             wait_s=settings.zookeeper_session_timeout_ms / 1000 + 1,
         )
         self._load(self._session.read_catalog(settings.broker_id))
@@ -188,7 +196,7 @@ class Program:
         settings = self._settings
         self._has_others = catalog.has_others(settings.broker_id)
         topics = Topics(
-            self._own_address(),
+            self._own(),
             settings.log_defaults(),
             self.loop,
             self.logs,
@@ -230,7 +238,7 @@ class Program:
     def _serve(self, cluster_id: str) -> None:
         assert self.broker is not None
         self.broker.own_status = lambda: document_of(self._own_status())
-        self._collector = BrokerCollector(self.broker, self._mirror_status)
+        self._collector = BrokerCollector(self.broker, self._mirror_status, self._tls)
         REGISTRY.register(self._collector)
         tell(self._settings.insecure())
         if self._settings.mirror_sources:
@@ -241,6 +249,9 @@ class Program:
             self.loop.add_listener(listener)
         self.logs.checkpoint()  # also tells whether there is space
         self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
+        if self._tls is not None:
+            watch = CertificateWatch(self._tls, self.loop.drop_revoked)
+            self._every(LOOK_MS, watch.look)
         self._keep_groups(self.broker.groups, self.broker.topics)
         assert self._session is not None
         expiry = Expiry(
@@ -274,9 +285,9 @@ class Program:
         self._every(settings.offsets_retention_check_ms, retention.look)
         self._every(IDLE_GROUPS_MS, groups.forget_idle)
 
-    def _own_address(self) -> BrokerAddress:
-        told = self._settings.advertised(self._listeners[0].port)
-        return BrokerAddress(self._settings.broker_id, told.host, told.port)
+    def _own(self) -> LiveBroker:
+        told = self._settings.advertised([each.port for each in self._listeners])
+        return LiveBroker(self._settings.broker_id, told)
 
     def _session_lost(self) -> None:
         if self.broker is not None and not self._stopping and self._has_others:
@@ -336,6 +347,8 @@ class Program:
             detail["mirrors"] = mirrors
         if said := [x.sentence for x in self._own_status().obstacles]:
             detail["away"] = said
+        if self._tls is not None and self._tls.problem:
+            detail["certificates"] = self._tls.problem
         ok = self._serving and not self._stopping and not (stopped or offline or full)
         return Health(ok and not any(each["stopped"] for each in mirrors), detail)
 

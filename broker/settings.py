@@ -3,46 +3,22 @@
 from __future__ import annotations
 
 import re
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
 from skidway.broker.groups.limits import GroupLimits
+from skidway.broker.listener_settings import ListenerSettings
 from skidway.broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
 from skidway.coordination import ZooKeeperConnection
 from skidway.errors import ConfigurationRefused
 from skidway.host_name import host_name_setting
 from skidway.http.hosts import allowed_hosts_setting
-from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
 from skidway.kafka.settings import KafkaSettings
 from skidway.kafka.source import check_cluster_name
-from skidway.kafka.types import PLAINTEXT
 from skidway.settings import setting
-from skidway.zookeeper_settings import ZooKeeperSettings
 
 _HOUR_MS = 3_600_000
 _INT_MAX = (1 << 31) - 1
-_WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - used only in comparisons, never to bind
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """An address with its security protocol. Port 0 means any free port."""
-
-    protocol: str
-    host: str
-    port: int
-
-
-def parse_endpoint(text: str, key: str) -> Endpoint:
-    """Parses "PLAINTEXT://host:port". Raises ConfigurationRefused, which names `key`."""
-    protocol, separator, address = text.strip().partition("://")
-    host, colon, port = address.rpartition(":")
-    if not separator or not colon or not port.isdigit() or int(port) > 65535:
-        raise ConfigurationRefused(f"{key}: {text!r} is not PROTOCOL://host:port")
-    if protocol.upper() != PLAINTEXT:
-        raise ConfigurationRefused(f"{key}: {text!r}: the only protocol so far is {PLAINTEXT}")
-    return Endpoint(PLAINTEXT, host.strip("[]"), int(port))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +53,7 @@ class MirrorSettings(KafkaSettings):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerSettings(ZooKeeperSettings):
+class BrokerSettings(ListenerSettings):
     """Settings of `skidway broker run`."""
 
     broker_id: int = setting(
@@ -89,18 +65,6 @@ class BrokerSettings(ZooKeeperSettings):
         help="Name of the cluster, without a dot; mirrors put it in front of topic names.",
     )
     host_name: str | None = host_name_setting()
-    listeners: list[str] = setting(
-        "listeners",
-        ["PLAINTEXT://127.0.0.1:9092"],
-        help="Addresses to listen on: PLAINTEXT://host:port.",
-        at_least=1,
-    )
-    advertised_listeners: list[str] = setting(
-        "advertised.listeners",
-        [],
-        help="Addresses to which clients are told to connect; default: those of listeners.",
-    )
-    insecure_listeners: bool = insecure_listeners_setting()
     log_dirs: list[Path] = setting(
         "log.dirs",
         [Path("/var/lib/skidway/broker")],
@@ -291,6 +255,12 @@ class BrokerSettings(ZooKeeperSettings):
         help="Connections of one client address at a time; more are closed.",
         at_least=1,
     )
+    connections_unauthenticated_max: int = setting(
+        "max.connections.unauthenticated",
+        2_000,
+        help="Connections at a time whose TLS handshake is not complete; more are closed.",
+        at_least=1,
+    )
     connections_idle_ms_max: int = setting(
         "connections.max.idle.ms",
         600_000,
@@ -377,19 +347,6 @@ class BrokerSettings(ZooKeeperSettings):
             )
         check_cluster_name(self.cluster_name)
         _ = self.zookeeper
-        listening = self.endpoints()
-        for text in self.advertised_listeners:
-            parse_endpoint(text, "advertised.listeners")
-        if len(self.advertised_listeners) > 1:
-            raise ConfigurationRefused(
-                "advertised.listeners takes one address so far: all clients are told the same, "
-                "whichever listener they use"
-            )
-        if not self.advertised_listeners and listening[0].host in _WILDCARDS:
-            raise ConfigurationRefused(
-                "advertised.listeners must name the address for clients, because listeners binds "
-                "to every address"
-            )
         if len(set(self.log_dirs)) != len(self.log_dirs):
             raise ConfigurationRefused("log.dirs names a directory twice")
         if self.group_session_timeout_min_ms > self.group_session_timeout_max_ms:
@@ -402,14 +359,7 @@ class BrokerSettings(ZooKeeperSettings):
                 f"min.insync.replicas {self.min_insync_replicas} can never be met with "
                 f"default.replication.factor {self.default_replication_factor}"
             )
-        refuse(self.insecure(), allowed=self.insecure_listeners)
-
-    def insecure(self) -> list[str]:
-        """Returns the listeners that other hosts can reach without authentication. Raises
-        ConfigurationRefused as `endpoints` does."""
-        return reachable(
-            (text, each.host) for text, each in zip(self.listeners, self.endpoints(), strict=True)
-        )
+        self.check_listeners()
 
     def mirrors_as(self, topic: str) -> str | None:
         """Returns the source cluster of a topic with this name; None if a topic with this name is
@@ -418,23 +368,6 @@ class BrokerSettings(ZooKeeperSettings):
         cluster, dot, _ = topic.partition(".")
         mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
         return cluster if mirrored else None
-
-    def endpoints(self) -> list[Endpoint]:
-        """Returns the addresses on which the broker listens."""
-        return [parse_endpoint(text, "listeners") for text in self.listeners]
-
-    def advertised(self, port: int) -> Endpoint:
-        """Returns the address for clients: that of advertised.listeners, or else that of the first
-        listener. If the first listener has no host, clients get this machine's name. If its host is
-        `localhost`, they get 127.0.0.1, because for `localhost` they may try ::1, on which the
-        broker does not listen. `port` is the port that the broker has bound.
-        """
-        if self.advertised_listeners:
-            told = parse_endpoint(self.advertised_listeners[0], "advertised.listeners")
-            return Endpoint(told.protocol, told.host, told.port or port)
-        first = self.endpoints()[0]
-        host = "127.0.0.1" if first.host == "localhost" else first.host or socket.gethostname()
-        return Endpoint(first.protocol, host, port)
 
     def group_limits(self) -> GroupLimits:
         """Returns the limits of groups."""

@@ -41,6 +41,7 @@ The modules of the kernel in reading order:
     extras          the packages that each program needs in addition to those of the kernel
     host_name       the name of this host in messages and printed commands
     insecure_listeners    listeners that other hosts reach without authentication
+    security        TLS, and who a client is
     machine_id      the id of this machine
     machine         finds what is missing on this machine
     units           the systemd units

@@ -31,9 +31,12 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     catalog = broker.topics.catalog
     brokers = tuple(
         DescribeClusterBroker(
-            broker_id=each.broker_id, host=each.host, port=each.port, rack=each.rack
+            broker_id=broker_id,
+            host=each.host,
+            port=each.port,
+            rack=catalog.brokers[broker_id].rack,
         )
-        for each in catalog.brokers.values()
+        for broker_id, each in catalog.reached_by(exchange.connection.listener).items()
     )
     exchange.reply(
         DescribeClusterResponse(

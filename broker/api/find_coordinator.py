@@ -33,7 +33,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         code, words = ErrorCode.INVALID_REQUEST, f"there is no key type {request.key_type}"
         exchange.reply(FindCoordinatorResponse(error_code=code, error_message=words))
         return
-    found = broker.topics.catalog.brokers.get(broker.groups.coordinator_of(request.key))
+    coordinator = broker.groups.coordinator_of(request.key)
+    found = broker.topics.catalog.reached_by(exchange.connection.listener).get(coordinator)
     if found is None:
         words = "the controller, which coordinates all groups, is not there"
         exchange.reply(
@@ -42,9 +43,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             )
         )
         return
-    exchange.reply(
-        FindCoordinatorResponse(node_id=found.broker_id, host=found.host, port=found.port)
-    )
+    exchange.reply(FindCoordinatorResponse(node_id=coordinator, host=found.host, port=found.port))
 
 
 API = Api(ApiKey.FIND_COORDINATOR, handle)

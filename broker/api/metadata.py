@@ -17,7 +17,7 @@ Authorized operations, and requests for topics by id (version 12), are not suppo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from skidway import log
 from skidway.broker.api.errors import code_of
@@ -50,8 +50,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """If the broker has stored the answer to a request with the same version and body, sends this
     answer. Otherwise makes the answer from the catalog.
     """
-    answers = broker.metadata_answers
-    kept = answers.get(exchange.version, exchange.body)
+    answers, listener = broker.metadata_answers, exchange.connection.listener
+    kept = answers.get(exchange.version, exchange.body, listener)
     if kept is not None:
         exchange.reply_body(kept)
         return
@@ -60,21 +60,22 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     # An answer about a missing topic is not stored, because each request for the topic may create
     # it.
     if body is not None and all(each.error_code == 0 for each in response.topics):
-        answers.keep(exchange.version, exchange.body, body)
+        answers.keep(exchange.version, exchange.body, body, listener)
 
 
 def _response(broker: Broker, exchange: Exchange) -> MetadataResponse:
     request = exchange.decode(MetadataRequest)
     catalog = broker.topics.catalog
+    reached = catalog.reached_by(exchange.connection.listener)
     if request.wants_all(exchange.version):
-        topics = [_topic(broker, each) for each in catalog.topics.values()]
+        topics = [_topic(broker, each, reached) for each in catalog.topics.values()]
     else:
         asked = dict.fromkeys(each.name or "" for each in request.topics or ())
         may_create = request.allow_auto_topic_creation and broker.settings.auto_create_topics
-        topics = _named(broker, exchange.connection.address, asked, may_create)
+        topics = _named(broker, exchange.connection.address, asked, may_create, reached)
     brokers = tuple(
-        MetadataResponseBroker(node_id=each.broker_id, host=each.host, port=each.port)
-        for each in catalog.brokers.values()
+        MetadataResponseBroker(node_id=broker_id, host=each.host, port=each.port)
+        for broker_id, each in reached.items()
     )
     return MetadataResponse(
         brokers=brokers,
@@ -85,14 +86,14 @@ def _response(broker: Broker, exchange: Exchange) -> MetadataResponse:
 
 
 def _named(
-    broker: Broker, address: str, asked: Iterable[str], may_create: bool
+    broker: Broker, address: str, asked: Iterable[str], may_create: bool, reached: Container[int]
 ) -> list[MetadataResponseTopic]:
     known = broker.topics.catalog.topics
     room = left = broker.auto_creation.room(address)
     found = []
     for name in asked:
         if name in known:
-            found.append(_topic(broker, known[name]))
+            found.append(_topic(broker, known[name], reached))
             continue
         code = _why_missing(broker, name, may_create)
         if code is ErrorCode.LEADER_NOT_AVAILABLE and not broker.topics.is_creating(name):
@@ -135,20 +136,22 @@ def _create(broker: Broker, name: str) -> None:
     broker.topics.create(name, assignment, {}, created)
 
 
-def _topic(broker: Broker, topic: Topic) -> MetadataResponseTopic:
+def _topic(broker: Broker, topic: Topic, reached: Container[int]) -> MetadataResponseTopic:
     partitions = tuple(
-        _partition(broker, topic.name, number, info) for number, info in topic.partitions.items()
+        _partition(broker, TopicPartition(topic.name, number), info, reached)
+        for number, info in topic.partitions.items()
     )
     return MetadataResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=partitions)
 
 
 def _partition(
-    broker: Broker, name: str, number: int, info: TopicPartitionInfo
+    broker: Broker, partition: TopicPartition, info: TopicPartitionInfo, reached: Container[int]
 ) -> MetadataResponsePartition:
-    state = info.state
-    stopped = TopicPartition(name, number) in broker.logs.stopped
+    """reached: the brokers that the client can reach, by the listener that it has asked."""
+    state, number = info.state, partition.partition
+    stopped = partition in broker.logs.stopped
     offline = info.replicas if stopped else ()
-    if state is None or state.leader not in broker.topics.catalog.brokers:
+    if state is None or state.leader not in reached:
         return MetadataResponsePartition(
             error_code=ErrorCode.LEADER_NOT_AVAILABLE,
             partition_index=number,

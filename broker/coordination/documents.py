@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skidway.broker.catalog import BrokerAddress, PartitionState
+from skidway.broker.catalog import Endpoint, LiveBroker, PartitionState
 from skidway.broker.log.checkpoints import decode_id, encode_id
 from skidway.errors import SkidwayError
 from skidway.kafka.types import PLAINTEXT
@@ -35,7 +35,7 @@ class Registration:
     with the same broker id has another directory id.
     """
 
-    address: BrokerAddress
+    broker: LiveBroker
     directory_id: str
 
 
@@ -76,18 +76,20 @@ def read_cluster_id(path: str, data: bytes) -> str:
 
 def registration(registered: Registration, now_ms: int) -> bytes:
     """Returns the content of a broker's node: the fields that Kafka writes, and also Skidway's
-    directory id.
+    directory id. As in Kafka, `host` and `port` are those of a listener without TLS, for old
+    clients of ZooKeeper.
     """
-    address = registered.address
+    endpoints = registered.broker.endpoints
+    plain = next((each for each in endpoints if each.protocol == PLAINTEXT), None)
     return _dump(
         {
             "version": 5,
-            "listener_security_protocol_map": {PLAINTEXT: PLAINTEXT},
-            "endpoints": [f"{PLAINTEXT}://{address.host}:{address.port}"],
+            "listener_security_protocol_map": {x.listener: x.protocol for x in endpoints},
+            "endpoints": [f"{x.listener}://{x.address}" for x in endpoints],
             "jmx_port": -1,
             "features": {},
-            "host": address.host,
-            "port": address.port,
+            "host": None if plain is None else plain.host,
+            "port": -1 if plain is None else plain.port,
             "timestamp": str(now_ms),
             "skidway.directory.id": registered.directory_id,
         }
@@ -101,9 +103,9 @@ def read_registration(path: str, data: bytes) -> Registration:
         raise DocumentRefused(f"ZooKeeper's node {path} is no broker's: {name!r} is no broker.id")
     broker_id = int(name)
     content = _load(path, data)
-    host, port = _field(path, content, "host", str), _field(path, content, "port", int)
+    endpoints = _endpoints(path, content)
     return Registration(
-        BrokerAddress(broker_id, host, port, content.get("rack")),
+        LiveBroker(broker_id, endpoints, content.get("rack")),
         str(content.get("skidway.directory.id", "")),
     )
 
@@ -202,6 +204,20 @@ def read_producer_id_block(path: str, data: bytes) -> int:
         return int(content["block_end"])
     except (KeyError, TypeError, ValueError) as error:
         raise DocumentRefused(f"ZooKeeper's node {path} has no block_end") from error
+
+
+def _endpoints(path: str, content: dict[str, Any]) -> tuple[Endpoint, ...]:
+    protocols = _field(path, content, "listener_security_protocol_map", dict)
+    found = []
+    for text in _field(path, content, "endpoints", list):
+        listener, _, address = str(text).partition("://")
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal() or listener not in protocols:
+            raise DocumentRefused(f"ZooKeeper's node {path} has the endpoint {text!r}")
+        found.append(Endpoint(listener, str(protocols[listener]), host.strip("[]"), int(port)))
+    if not found:
+        raise DocumentRefused(f"ZooKeeper's node {path} has no endpoint")
+    return tuple(found)
 
 
 def _dump(content: dict[str, Any]) -> bytes:

@@ -15,7 +15,7 @@ from typing import Any
 from kazoo.exceptions import NoNodeError
 
 from skidway import log
-from skidway.broker.catalog import BrokerAddress, Catalog, Topic, TopicPartitionInfo
+from skidway.broker.catalog import Catalog, LiveBroker, Topic, TopicPartitionInfo
 from skidway.broker.coordination import documents, store
 from skidway.broker.coordination.answers import answered
 from skidway.broker.coordination.documents import DocumentRefused
@@ -74,7 +74,7 @@ class CatalogReader:
         self._topics = topics
         return Catalog(cluster_id, brokers, dict(topics), controller, deleting)
 
-    def _brokers(self, client: Any) -> dict[int, BrokerAddress]:
+    def _brokers(self, client: Any) -> dict[int, LiveBroker]:
         brokers = {}
         for name in self._children(client, documents.BROKER_IDS):
             path = documents.broker_path(name)
@@ -82,11 +82,11 @@ class CatalogReader:
             if content is None:
                 continue
             try:
-                address = documents.read_registration(path, content[0]).address
+                broker = documents.read_registration(path, content[0]).broker
             except DocumentRefused as error:
                 _log.error("broker_refused", path=path, reason=str(error))
             else:
-                brokers[address.broker_id] = address
+                brokers[broker.broker_id] = broker
         return brokers
 
     def _topic(self, client: Any, name: str) -> Topic | None:

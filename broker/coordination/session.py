@@ -218,7 +218,7 @@ class ZooKeeperSession:
             return
         interruptions = self._interruptions
         try:
-            catalog = self.read_catalog(registration.address.broker_id)
+            catalog = self.read_catalog(registration.broker.broker_id)
         except (SkidwayError, KazooException) as error:
             _log.warning("catalog_not_read", reason=str(error))
             self._refreshing.set()

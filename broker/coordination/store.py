@@ -76,7 +76,7 @@ def register(
     node at once. Raises SkidwayError if another broker keeps the broker id for longer than
     `wait_s`.
     """
-    path = documents.broker_path(registered.address.broker_id)
+    path = documents.broker_path(registered.broker.broker_id)
     deadline = time.monotonic() + wait_s
     waiting = False
     while True:
@@ -101,8 +101,8 @@ def register(
             # The conflict may end by itself: when a broker has moved to another host, its old
             # session may still exist for a while.
             raise SkidwayError(
-                f"broker.id {registered.address.broker_id} is in use by the broker at "
-                f"{other.address.host}:{other.address.port}; give this one another"
+                f"broker.id {registered.broker.broker_id} is in use by the broker at "
+                f"{other.broker.endpoints[0].address}; give this one another"
             )
         if not waiting:
             _log.warning("broker_id_in_use", path=path, waiting_s=wait_s)

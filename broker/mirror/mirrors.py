@@ -106,9 +106,7 @@ class Mirrors:
         this.
         """
         catalog = self._broker.topics.catalog
-        own = catalog.brokers[self._broker.settings.broker_id]
-        host = f"[{own.host}]" if ":" in own.host else own.host
-        address = f"{host}:{own.port}"
+        address = catalog.brokers[self._broker.settings.broker_id].endpoints[0].address
         return [status_of(source, catalog.topics, address) for source in self._sources]
 
     # Each MirrorSource calls these methods (see the class `Local` in broker.mirror.surroundings).

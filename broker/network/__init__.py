@@ -5,8 +5,11 @@ thread.
     inbound      splits a connection's bytes into frames, in memory that is valid for one turn
     frame_memory decides which connections may begin to receive a request, so that the requests that
                  have arrived in part need no more memory than allowed
-    connection   sends answers in the order of the requests, with sendmsg and sendfile
+    connection   sends answers in the order of the requests
+    transport    the bytes of a connection as they are, or sealed by TLS
     listener     accepts connections, and continues to work when there are too many of them
+    listener_tls the certificate of the broker, and which clients it accepts
+    handshakes   the connections whose TLS handshake is not complete
     shares       decides which connection is served next, and for how long: fair queueing by cost
     loop         runs the turns
 

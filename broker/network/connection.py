@@ -4,28 +4,24 @@ Each request, or run of requests that are answered together, has a `Slot` in the
 must wait: a fetch waits for data, and a produce request with acks=all waits for a flush. While an
 answer waits, all later answers of the connection wait too, because the protocol requires the order
 of the requests. When slots at the front of the queue are filled, their answers can be sent. An
-answer consists of bytes, which sendmsg sends, and of parts of files, which sendfile sends.
+answer consists of bytes and of parts of files (see `transport`).
 """
 
 from __future__ import annotations
 
-import os
-import socket
 from collections import deque
 from collections.abc import Sequence
 
-from skidway.broker.log.files import DEVICE_ERRORS, DamagedLog, StorageFailed
+from skidway.broker.log.files import DamagedLog
 from skidway.broker.network.inbound import Inbound
+from skidway.broker.network.listener_tls import NOBODY, Identity
+from skidway.broker.network.transport import Transport
 from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20
 """While a connection has more than this many bytes of answers in memory, the loop reads nothing
-from it. Bytes that sendfile will send from files are not included.
+from it. Parts of files are not included.
 """
-
-SEND_BYTES_MAX = 16 << 20
-"""When the loop has sent more than this many bytes to one connection, it serves the other
-connections before it sends more."""
 
 _JOIN_MAX = 64
 
@@ -57,22 +53,34 @@ class Connection:
         "closed",
         "descriptor",
         "has_more",
+        "identity",
         "inbound",
         "interest",
         "is_held_back",
         "last_active",
+        "listener",
         "memo",
         "peer",
         "readable",
         "sent_bytes",
-        "socket",
+        "transport",
     )
 
     def __init__(
-        self, sock: socket.socket, peer: str, *, request_bytes_max: int, requests_max: int
+        self,
+        transport: Transport,
+        peer: str,
+        listener: str,
+        identity: Identity = NOBODY,
+        *,
+        request_bytes_max: int,
+        requests_max: int,
     ) -> None:
-        self.socket = sock
-        self.descriptor = sock.fileno()
+        self.transport = transport
+        self.identity = identity
+        self.listener = listener
+        """The name of the listener to which the client has connected."""
+        self.descriptor = transport.fileno()
         self.peer = peer
         self.address = peer.rpartition(":")[0]
         self.inbound = Inbound(request_bytes_max)
@@ -105,12 +113,18 @@ class Connection:
     @property
     def unsent_bytes(self) -> int:
         """The bytes of answers in memory."""
-        return self._outbox_bytes
+        return self._outbox_bytes + self.transport.sealed_bytes
 
     @property
     def has_output(self) -> bool:
         """Whether answers, or parts of answers, are ready to be sent."""
-        return bool(self._outbox)
+        return bool(self._outbox) or self.transport.has_sealed
+
+    @property
+    def has_input(self) -> bool:
+        """Whether there are requests to handle, or bytes to receive, without a further event of the
+        socket."""
+        return self.has_more or self.transport.has_received
 
     @property
     def is_busy(self) -> bool:
@@ -150,14 +164,14 @@ class Connection:
 
     def send(self) -> bool:
         """Sends answers. Returns True if everything is sent, and False if the socket is full or if
-        this call has sent more than SEND_BYTES_MAX bytes.
+        this call has sent more than the transport's `send_bytes_max`.
 
         Raises OSError if the client has disconnected, and StorageFailed or DamagedLog if a file
         cannot be read.
         """
-        sent_bytes = 0
+        sent_bytes, transport = 0, self.transport
         while self._outbox:
-            if sent_bytes > SEND_BYTES_MAX:
+            if sent_bytes > transport.send_bytes_max:
                 return False
             try:
                 piece = self._outbox[0]
@@ -169,7 +183,7 @@ class Connection:
                 return False
             sent_bytes += sent
             self.sent_bytes += sent
-        return True
+        return transport.flush()
 
     def close(self) -> None:
         """Closes the socket and drops all requests and answers. A second call does nothing."""
@@ -178,40 +192,31 @@ class Connection:
             self._slots.clear()
             self._outbox.clear()
             self.inbound.forget()  # others may refer to this object for some more turns
-            self.socket.close()
+            self.transport.close()
 
     def _send_file(self, piece: FileSlice) -> int:
-        file = piece.file
-        try:
-            sent = os.sendfile(self.descriptor, file.fileno(), piece.position, piece.length)
-        except OSError as error:
-            # these errors can come only from the file, and never from the socket
-            if error.errno in DEVICE_ERRORS:
-                raise StorageFailed("read", file.path, error) from error
-            raise
+        sent = self.transport.send_file(piece)
         if sent == piece.length:
             self._outbox.popleft()
         elif sent:
             self._outbox[0] = piece.behind(sent)
         else:
-            raise DamagedLog(file.path, piece.position, "the file ends here, but was longer before")
+            words = "the file ends here, but was longer before"
+            raise DamagedLog(piece.file.path, piece.position, words)
         return sent
 
     def _send_bytes(self) -> int:
         outbox = self._outbox
         buffers: list[bytes | bytearray | memoryview] = []
-        more = 0
+        more = False
         for piece in outbox:
             if isinstance(piece, FileSlice):
-                more = socket.MSG_MORE
+                more = True
                 break
             if len(buffers) == _JOIN_MAX:
                 break
             buffers.append(piece)
-        if len(buffers) == 1:
-            sent = self.socket.send(buffers[0], more)
-        else:
-            sent = self.socket.sendmsg(buffers, (), more)
+        sent = self.transport.send(buffers, more=more)
         self._outbox_bytes -= sent
         left = sent
         while left:

@@ -18,11 +18,11 @@ the length that the client has announced (see EAGER_BYTES and GROWTH).
 
 from __future__ import annotations
 
-import socket
 from struct import Struct
 from typing import Final
 
-from skidway.kafka.errors import FrameTooLarge
+from skidway.broker.network.transport import Transport
+from skidway.kafka.errors import FrameTooLarge, UnexpectedTls
 
 ARENA_BYTES: Final = 1 << 20
 """The loop receives at most this many bytes into the arena in one turn. If these bytes consist of
@@ -47,6 +47,8 @@ into a larger memory later.
 """
 
 _LENGTH = Struct(">i")
+_TLS = b"\x16\x03"
+"""How a TLS handshake begins."""
 
 
 class Arena:
@@ -115,11 +117,11 @@ class Inbound:
         length: int = _LENGTH.unpack_from(self._view, self._at)[0]
         return start + length <= self._end or length > self._limit_bytes
 
-    def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
+    def receive(self, sock: Transport, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
         """Receives bytes with one call of recv. Must be called only when all whole frames from
         earlier receives are handled. Returns how many bytes were received; 0 if the client has
         closed the connection. Uses at most `size` bytes of the arena, the buffer into which all
-        connections receive. Raises FrameTooLarge and OSError.
+        connections receive. Raises ProtocolError and OSError.
         """
         self.keep()
         own = self._own
@@ -137,9 +139,7 @@ class Inbound:
         self._end += count
         return count
 
-    def _receive_behind(
-        self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
-    ) -> int:
+    def _receive_behind(self, sock: Transport, arena: Arena, space: memoryview, rest: int) -> int:
         """Receives into the arena (the buffer into which all connections receive), but leaves the
         first `rest` bytes of its free space unused. Then copies the bytes that are left from
         earlier turns into these first `rest` bytes.
@@ -154,7 +154,7 @@ class Inbound:
 
     def next_frame(self) -> memoryview | None:
         """Returns the next whole frame, without its length; None if there is none. Raises
-        FrameTooLarge.
+        FrameTooLarge or UnexpectedTls.
         """
         at, view = self._at, self._view
         start = at + LENGTH_BYTES
@@ -217,6 +217,8 @@ class Inbound:
         return max(len(held), min(needed, max(GROWTH * len(held), EAGER_BYTES)))
 
     def _refuse(self, start: memoryview) -> None:
+        if bytes(start[:2]) == _TLS:
+            raise UnexpectedTls("it speaks TLS to a listener without TLS")
         raise FrameTooLarge(
             f"a frame of {_LENGTH.unpack(start)[0]} bytes, where {self._limit_bytes} are allowed "
             f"(its first bytes: {bytes(start)!r})"

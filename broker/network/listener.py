@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 
 from skidway import ports
+from skidway.broker.network.listener_tls import ListenerTls
 
 BACKLOG = 1024
 ACCEPTS_MAX = 64
@@ -40,11 +41,21 @@ class Listener:
     noticed early. Clients can connect only after `listen`.
     """
 
-    def __init__(self, host: str, port: int, *, send_buffer: int, receive_buffer: int) -> None:
-        """Raises SkidwayError if the address cannot be bound. A buffer of -1 bytes means a buffer
-        of the kernel's default size.
+    def __init__(
+        self,
+        name: str,
+        host: str,
+        port: int,
+        tls: ListenerTls | None = None,
+        *,
+        send_buffer: int,
+        receive_buffer: int,
+    ) -> None:
+        """Raises SkidwayError if the address cannot be bound. tls: None without TLS. A buffer of -1
+        bytes means a buffer of the kernel's default size.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.name, self.tls = name, tls
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self._send_buffer = send_buffer
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

@@ -26,16 +26,21 @@ from skidway import log
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.network.connection import Connection, Slot
 from skidway.broker.network.frame_memory import FrameMemory
+from skidway.broker.network.handshakes import Handshake, Handshakes, Threads, Workers
 from skidway.broker.network.inbound import RECEIVE_BYTES_MAX, RECEIVE_BYTES_MIN, Arena
 from skidway.broker.network.listener import Listener
+from skidway.broker.network.listener_tls import Identity
 from skidway.broker.network.shares import Shares
 from skidway.broker.network.timers import Timers
+from skidway.broker.network.transport import PlainTransport, TlsTransport
 from skidway.clock import Clock
 from skidway.holders import Holders
 from skidway.kafka.errors import FrameTooLarge, ProtocolError
 from skidway.kafka.protocol.pieces import Piece
 from skidway.rare_lines import RareLines
 from skidway.reached_bounds import ReachedBounds
+from skidway.security.tls_socket import TlsSocket
+from skidway.security.x509 import SerialOf
 
 EVENTS_MAX = 1024
 IDLE_CHECKS = 4
@@ -84,6 +89,7 @@ class Limits:
     requests_max: int
     connections_max: int
     connections_per_ip_max: int
+    unauthenticated_max: int
     idle_ms_max: int
 
 
@@ -110,7 +116,8 @@ class Traffic:
 class Loop:
     """The loop runs on one thread. Other threads may call only `post`."""
 
-    def __init__(self, clock: Clock, limits: Limits) -> None:
+    def __init__(self, clock: Clock, limits: Limits, workers: Workers | None = None) -> None:
+        """workers: where handshakes are computed, if not in threads of the loop."""
         self.clock = clock
         self.now = clock.monotonic()
         self.timers = Timers()
@@ -122,6 +129,13 @@ class Loop:
         self.unsent: Holders[Connection] = Holders(limits.queued_bytes_max)
         """Which connections have many bytes of answers in memory."""
         self.bounds = ReachedBounds(clock.monotonic)
+        self.handshakes = Handshakes(
+            self,
+            workers or Threads(),
+            limits.unauthenticated_max,
+            clock.monotonic,
+            self._admit,
+        )
         self._refused = RareLines("connection_refused", clock.monotonic)
         self._limits = limits
         self._by_address: Counter[str] = Counter()
@@ -219,6 +233,7 @@ class Loop:
     def close(self) -> None:
         """Closes every connection, and frees the loop's own descriptors."""
         self.close_listeners()
+        self.handshakes.close()
         for connection in list(self.connections.values()):
             self.drop(connection, "stopped")
         self._epoll.close()
@@ -276,6 +291,12 @@ class Loop:
         self._shares.leave(connection)
         connection.close()
 
+    def drop_revoked(self, revoked: frozenset[SerialOf]) -> None:
+        """Closes the connections of clients whose certificates are revoked."""
+        for connection in list(self.connections.values()):
+            if connection.identity.serial in revoked:
+                self.drop(connection, "revoked")
+
     def _poll(self) -> list[tuple[int, int]]:
         self.now = self.clock.monotonic()
         wait = 0.0 if self._shares or self._posted else self.timers.seconds_left(self.now)
@@ -324,8 +345,8 @@ class Loop:
         if may_receive and not connection.closed and not self.queued.may_receive(connection):
             self._hold_back(connection)
         elif may_receive and not connection.closed:
-            connection.readable = False
             count = self._receive(connection)
+            connection.readable = connection.transport.has_received
             if count:
                 cost += count // BYTES_PER_COST
                 cost += self._handle(connection, max(allowance - cost, 1))
@@ -339,9 +360,13 @@ class Loop:
         else:
             self.queued.release(connection)
         self._shares.charge(connection, cost)
-        if connection.has_more and not connection.is_full:
-            self._shares.wait(connection)
+        self._wait_if_ready(connection)
         self._listen_to(connection)
+
+    def _wait_if_ready(self, connection: Connection) -> None:
+        may_go_on = not (connection.is_full or connection.is_held_back)
+        if may_go_on and connection.has_input:
+            self._shares.wait(connection)
 
     def _receive(self, connection: Connection) -> int:
         """Receives once from a connection. Returns how many bytes were received; 0 if there were
@@ -349,7 +374,7 @@ class Loop:
         """
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
         try:
-            count = connection.inbound.receive(connection.socket, self._arena, size)
+            count = connection.inbound.receive(connection.transport, self._arena, size)
         except BlockingIOError:
             return 0
         except OSError:
@@ -395,6 +420,7 @@ class Loop:
             self._shares.wait(connection)
 
     def _drop_late(self) -> None:
+        self.handshakes.drop_late()
         for connection in self.queued.late(self.now):
             self._give_way(connection)
 
@@ -456,46 +482,76 @@ class Loop:
             assert self._service is not None
             self._service.unreadable(error)
             return
-        if connection in self.unsent:
-            if connection.unsent_bytes > UNSENT_BYTES_MIN:
-                self.unsent.hold(connection, connection.address, connection.unsent_bytes)
-            else:
-                self.unsent.release(connection)
+        unsent_bytes = connection.unsent_bytes
+        if unsent_bytes > UNSENT_BYTES_MIN:
+            self.unsent.hold(connection, connection.address, unsent_bytes)
+        elif connection in self.unsent:
+            self.unsent.release(connection)
         self._shares.charge(connection, (connection.sent_bytes - sent_before) // BYTES_PER_COST)
         self._listen_to(connection)
-        if connection.has_more and not connection.is_full:
-            self._shares.wait(connection)
+        self._wait_if_ready(connection)
 
     def _accept(self, listener: Listener) -> None:
         refused_before = listener.refused_count
         for sock, peer in listener.accept():
-            if self._is_one_too_many(peer):
+            if self._is_one_too_many(peer, listener):
                 self.traffic.refused += 1
                 sock.close()
                 continue
-            connection = Connection(
-                sock,
-                peer,
-                request_bytes_max=self._limits.request_bytes_max,
-                requests_max=self._limits.requests_max,
-            )
-            connection.last_active = self.now
-            connection.interest = select.EPOLLIN
-            self.connections[connection.descriptor] = connection
-            self._by_address[connection.address] += 1
-            self._shares.join(connection)
-            self._epoll.register(connection.descriptor, select.EPOLLIN)
             self.traffic.accepted += 1
+            if listener.tls is None:
+                limits = self._limits
+                self._open(
+                    Connection(
+                        PlainTransport(sock),
+                        peer,
+                        listener.name,
+                        request_bytes_max=limits.request_bytes_max,
+                        requests_max=limits.requests_max,
+                    )
+                )
+            else:
+                self.handshakes.begin(sock, peer, listener)
         self.traffic.refused += listener.refused_count - refused_before
 
-    def _is_one_too_many(self, peer: str) -> bool:
-        limits, address = self._limits, peer.rpartition(":")[0]
-        if len(self.connections) >= limits.connections_max:
+    def _admit(self, handshake: Handshake, tls: TlsSocket, identity: Identity) -> None:
+        """Takes over a connection whose handshake is complete."""
+        connection = Connection(
+            TlsTransport(tls),
+            handshake.peer,
+            handshake.listener.name,
+            identity,
+            request_bytes_max=self._limits.request_bytes_max,
+            requests_max=self._limits.requests_max,
+        )
+        self._open(connection)
+        # The client may have sent its first request with the last bytes of the handshake.
+        connection.readable = connection.transport.has_received
+        self._wait_if_ready(connection)
+        self._listen_to(connection)
+
+    def _open(self, connection: Connection) -> None:
+        connection.last_active = self.now
+        connection.interest = select.EPOLLIN
+        self.connections[connection.descriptor] = connection
+        self._by_address[connection.address] += 1
+        self._shares.join(connection)
+        self._epoll.register(connection.descriptor, select.EPOLLIN)
+
+    def _is_one_too_many(self, peer: str, listener: Listener) -> bool:
+        limits, address, handshakes = self._limits, peer.rpartition(":")[0], self.handshakes
+        if len(self.connections) + len(handshakes) >= limits.connections_max:
             self.bounds.tell("max.connections", limits.connections_max)
             return True
-        if self._by_address[address] >= limits.connections_per_ip_max:
+        if self._by_address[address] + handshakes.of_address(address) >= (
+            limits.connections_per_ip_max
+        ):
             limit = limits.connections_per_ip_max
             self.bounds.tell("max.connections.per.ip", limit, address=address)
+            return True
+        if listener.tls is not None and not handshakes.make_room(address):
+            limit = limits.unauthenticated_max
+            self.bounds.tell("max.connections.unauthenticated", limit, address=address)
             return True
         return False
 

@@ -27,8 +27,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from skidway.broker.catalog import (
-    BrokerAddress,
     Catalog,
+    LiveBroker,
     Topic,
     TopicPartitionInfo,
 )
@@ -57,7 +57,7 @@ class Topics(Hosting):
 
     def __init__(
         self,
-        own: BrokerAddress,
+        own: LiveBroker,
         defaults: LogConfig,
         loop: Loop,
         logs: LogManager,

@@ -16,8 +16,8 @@ from dataclasses import replace
 
 from skidway import log
 from skidway.broker.catalog import (
-    BrokerAddress,
     Catalog,
+    LiveBroker,
     PartitionState,
     Topic,
     TopicPartitionInfo,
@@ -51,7 +51,7 @@ class Hosting:
 
     def __init__(
         self,
-        own: BrokerAddress,
+        own: LiveBroker,
         defaults: LogConfig,
         loop: Loop,
         logs: LogManager,
@@ -333,7 +333,7 @@ class Hosting:
             self.catalog = replace(self.catalog, topics=known)
 
 
-def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
+def _with(own: LiveBroker, catalog: Catalog) -> Catalog:
     """Returns the catalog with this broker in its list of brokers. ZooKeeper's list lacks this
     broker while it registers again after a lost session, but even then the answers to Metadata
     requests must name it.

@@ -226,6 +226,10 @@ class FrameTooLarge(ProtocolError):
     """A length prefix is negative or above the limit. No memory was allocated for the frame."""
 
 
+class UnexpectedTls(ProtocolError):
+    """A client speaks TLS to a listener without TLS."""
+
+
 class NotOffered(ProtocolError):
     """A request has a version of an API that the broker does not offer. api: the API's name, or its
     number if it has no name here. client_id: of the client that sent the request."""

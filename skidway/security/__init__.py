@@ -4,4 +4,6 @@ contexts     TLS contexts from PEM files, made again when a file is replaced
 tls_socket   a non-blocking socket that speaks TLS
 tls_reasons  why a TLS connection failed, in words
 sasl         logins by password: PLAIN and SCRAM, without I/O
+x509         what certificates and revocation lists say
+principals   who a client is, by the name in its certificate
 """

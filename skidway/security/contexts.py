@@ -89,8 +89,9 @@ class Contexts:
         """Returns the context for a new connection."""
         stamp = _stamp(self._files)
         if stamp != self._stamp:
+            self._stamp = stamp
             try:
-                self._context, self._stamp, self.problem = self._make(), stamp, ""
+                self._context, self.problem = self._make(), ""
             except ConfigurationRefused as error:
                 self.problem = str(error)
         return self._context
@@ -129,7 +130,7 @@ def _refuse_password() -> str:
 
 
 def _stamp(files: Sequence[Path]) -> tuple[tuple[int, int, int] | None, ...]:
-    """Returns a value that changes when a file is replaced."""
+    """Returns a value that changes when a file, or who may read it, is changed."""
     found: list[tuple[int, int, int] | None] = []
     for each in files:
         try:
@@ -137,5 +138,5 @@ def _stamp(files: Sequence[Path]) -> tuple[tuple[int, int, int] | None, ...]:
         except OSError:
             found.append(None)
         else:
-            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+            found.append((stat.st_ino, stat.st_size, stat.st_ctime_ns))
     return tuple(found)

@@ -25,14 +25,18 @@ SEALED_BYTES_MAX: Final = 1 << 18
 """While more sealed bytes than this wait for the socket, no more plain bytes are taken."""
 RECEIVE_BYTES: Final = 1 << 17
 PIECE_BYTES: Final = 1 << 18
-"""At most this many plain bytes are sealed at once. Each call of OpenSSL makes records of 16 KiB;
-many small calls would make many small records."""
+"""One call takes or returns at most this many plain bytes. Many small calls of `send` would make
+many small records."""
+RECORD_BYTES: Final = 1 << 14
+"""OpenSSL gets plain and sealed bytes in pieces of about this size, that of the largest record. Its
+memory grows with the largest piece, and is never freed while the connection is open."""
+_BUFFERS_MAX: Final = 64
 
 
 class TlsSocket:
     """Owns a connected socket and its TLS state."""
 
-    __slots__ = ("_incoming", "_is_ended", "_outgoing", "_sealed", "_tls", "socket")
+    __slots__ = ("_incoming", "_is_ended", "_outgoing", "_received", "_sealed", "_tls", "socket")
 
     def __init__(
         self,
@@ -47,7 +51,10 @@ class TlsSocket:
         self._tls = context.wrap_bio(
             self._incoming, self._outgoing, server_side=server_side, server_hostname=server_hostname
         )
-        self._sealed = memoryview(b"")
+        self._received = memoryview(b"")
+        """Sealed bytes that the socket has given, and OpenSSL has not got yet."""
+        self._sealed: list[Buffer] = []
+        """Sealed bytes that OpenSSL has made, and the socket has not taken yet."""
         self._is_ended = False
 
     def fileno(self) -> int:
@@ -56,12 +63,13 @@ class TlsSocket:
 
     # The handshake
 
-    def receive_sealed(self) -> int:
-        """Receives once. Returns the number of sealed bytes; 0 if the peer has disconnected. Raises
-        BlockingIOError and OSError."""
-        data = self.socket.recv(RECEIVE_BYTES)
+    def receive_sealed(self, size: int = RECEIVE_BYTES) -> int:
+        """Receives once, at most `size` bytes. Must be called only when `advance` or `recv_into`
+        has used all that was received before. Returns the number of sealed bytes; 0 if the peer has
+        disconnected. Raises BlockingIOError and OSError."""
+        data = self.socket.recv(size)
         if data:
-            self._incoming.write(data)
+            self._received = memoryview(data)
         else:
             self._is_ended = True
             self._incoming.write_eof()
@@ -71,11 +79,15 @@ class TlsSocket:
         """Computes what the handshake can do with the bytes that have been received, which may take
         a millisecond. Returns whether the handshake is complete. Raises ssl.SSLError; `flush` then
         sends the alert that tells the peer."""
-        try:
-            self._tls.do_handshake()
-        except ssl.SSLWantReadError:
-            return False
-        return True
+        self._feed()
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                if not self._feed():
+                    return False
+            else:
+                return True
 
     @property
     def certificate(self) -> bytes | None:
@@ -87,26 +99,29 @@ class TlsSocket:
     @property
     def has_received(self) -> bool:
         """Whether plain bytes may be there without a further receive."""
-        return bool(self._tls.pending() or self._incoming.pending)
+        return bool(self._tls.pending() or self._incoming.pending or self._received)
 
     @property
     def has_sealed(self) -> bool:
         """Whether sealed bytes wait until the socket takes them."""
-        return self._sealed_bytes > 0
+        return bool(self._sealed or self._outgoing.pending)
 
     @property
-    def _sealed_bytes(self) -> int:
-        return len(self._sealed) + self._outgoing.pending
+    def sealed_bytes(self) -> int:
+        """How many sealed bytes wait."""
+        return sum(map(len, self._sealed)) + self._outgoing.pending
 
     def recv_into(self, buffer: memoryview) -> int:
-        """Fills the buffer with plain bytes, as far as they have arrived. Returns their number; 0
-        if the peer has ended the connection. Raises BlockingIOError if none has arrived, and
-        OSError (ssl.SSLError is one)."""
-        count, size = 0, len(buffer)
+        """Fills the buffer with plain bytes, as far as they have arrived, but returns at most
+        `PIECE_BYTES` at once. Returns their number; 0 if the peer has ended the connection. Raises
+        BlockingIOError if none has arrived, and OSError (ssl.SSLError is one)."""
+        count, size = 0, min(len(buffer), PIECE_BYTES)
         while count < size:
             try:
                 read = self._tls.read(size - count, buffer[count:])
             except ssl.SSLWantReadError:
+                if self._feed():
+                    continue
                 try:
                     self.receive_sealed()
                 except OSError:
@@ -128,24 +143,32 @@ class TlsSocket:
 
     def sendmsg(self, buffers: Sequence[Buffer]) -> int:
         """Takes plain bytes as `send` does, from the first buffers of several."""
-        if self.has_sealed and not self.flush() and self._sealed_bytes >= SEALED_BYTES_MAX:
+        if self.has_sealed and not self.flush() and self.sealed_bytes >= SEALED_BYTES_MAX:
             raise BlockingIOError
-        taken = self._tls.write(_joined(buffers))
+        data = memoryview(_joined(buffers))
+        for at in range(0, len(data), RECORD_BYTES):
+            self._tls.write(data[at : at + RECORD_BYTES])
+            self._take_sealed()
         self.flush()
-        return taken
+        return len(data)
 
     def flush(self) -> bool:
         """Sends sealed bytes. Returns whether none is left. Raises OSError."""
-        while True:
-            if not len(self._sealed):
-                self._sealed = memoryview(self._outgoing.read())
-                if not len(self._sealed):
-                    return True
+        self._take_sealed()
+        sealed = self._sealed
+        while sealed:
             try:
-                sent = self.socket.send(self._sealed)
+                sent = self.socket.sendmsg(sealed[:_BUFFERS_MAX])
             except BlockingIOError:
                 return False
-            self._sealed = self._sealed[sent:]
+            done = 0
+            while sent and sent >= len(sealed[done]):
+                sent -= len(sealed[done])
+                done += 1
+            del sealed[:done]
+            if sent:
+                sealed[0] = memoryview(sealed[0])[sent:]
+        return True
 
     def close(self) -> None:
         """Tells the peer of the end, if the socket takes it now, and closes the socket."""
@@ -155,6 +178,19 @@ class TlsSocket:
                     self._tls.unwrap()
                 self.flush()
         self.socket.close()
+
+    def _feed(self) -> bool:
+        """Gives OpenSSL more of the received bytes. Returns whether there were any."""
+        if not self._received:
+            return False
+        self._incoming.write(self._received[:RECORD_BYTES])
+        self._received = self._received[RECORD_BYTES:]
+        return True
+
+    def _take_sealed(self) -> None:
+        """Takes from OpenSSL what it has sealed."""
+        if self._outgoing.pending:
+            self._sealed.append(self._outgoing.read())
 
 
 def _joined(buffers: Sequence[Buffer]) -> Buffer:

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 import aiokafka
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.helpers import create_ssl_context
 
-from clients.commands import serve, text
+from clients.commands import serve, text, tls
 
 WITHIN_S = 300.0
 T = TypeVar("T")
@@ -26,7 +27,7 @@ class AioKafka:
     leaves the group."""
 
     def __init__(self, address: str) -> None:
-        self._address = address
+        self._common = {"bootstrap_servers": address, **_tls()}
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         self._member: aiokafka.AIOKafkaConsumer | None = None
@@ -71,7 +72,7 @@ class AioKafka:
         self, topic: str, codec: str, acks: int, idempotent: bool, records: list[dict[str, Any]]
     ) -> None:
         producer = aiokafka.AIOKafkaProducer(
-            bootstrap_servers=self._address,
+            **self._common,
             acks="all" if acks == -1 else acks,
             compression_type=None if codec == "none" else codec,
             enable_idempotence=idempotent,
@@ -159,7 +160,7 @@ class AioKafka:
 
     @asynccontextmanager
     async def _admin(self) -> AsyncIterator[AIOKafkaAdminClient]:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self._address)
+        admin = AIOKafkaAdminClient(**self._common)
         await admin.start()
         try:
             yield admin
@@ -168,12 +169,22 @@ class AioKafka:
 
     def _consumer(self, group: str | None) -> aiokafka.AIOKafkaConsumer:
         return aiokafka.AIOKafkaConsumer(
-            bootstrap_servers=self._address,
+            **self._common,
             group_id=group,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             heartbeat_interval_ms=300,
         )
+
+
+def _tls() -> dict[str, Any]:
+    if not tls():
+        return {}
+    authorities, *pair = tls().values()
+    context = create_ssl_context(
+        cafile=authorities, **dict(zip(("certfile", "keyfile"), pair, strict=False))
+    )
+    return {"security_protocol": "SSL", "ssl_context": context}
 
 
 def _records(polled: dict[Any, list[Any]]) -> list[dict[str, Any]]:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any
+from typing import Any, Final
+
+TLS: Final = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location")
 
 
 def serve(driver: object) -> None:
@@ -24,6 +26,11 @@ def serve(driver: object) -> None:
         except Exception as error:
             answer = {"error": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")
+
+
+def tls() -> dict[str, str]:
+    """Returns the PEM files for TLS, named as librdkafka's settings are; empty without TLS."""
+    return dict(zip(TLS, sys.argv[2:], strict=False))
 
 
 def text(data: bytes | None) -> str | None:

@@ -4,9 +4,10 @@ with calls of these tools."""
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
-from clients.commands import serve
+from clients.commands import serve, tls
 from clients.members import Member
 from support.kafka import java, tool
 
@@ -21,9 +22,10 @@ class JavaTools:
     def __init__(self, address: str) -> None:
         self._address = address
         self._member: Member | None = None
+        self._sealed = _tls()
 
     def _run(self, name: str, *arguments: str, lines: str | None = None) -> str:
-        words = ["--bootstrap-server", self._address, *arguments]
+        words = ["--bootstrap-server", self._address, *self._sealed, *arguments]
         return tool(f"{TOOLS}.{name}", words, input_text=lines)
 
     def version(self) -> dict[str, Any]:
@@ -78,7 +80,7 @@ class JavaTools:
         self._run("TopicCommand", "--delete", "--topic", topic)
 
     def join(self, group: str, topic: str) -> None:
-        command = [*java(heap_mb=128), CONSUMER, "--bootstrap-server", self._address]
+        command = [*java(heap_mb=128), CONSUMER, "--bootstrap-server", self._address, *self._sealed]
         where = ["--group", group, "--topic", topic, "--from-beginning"]
         settings = ["--command-property", "heartbeat.interval.ms=300", *_printing()]
         self._member = Member([*command, *where, *settings])
@@ -91,6 +93,22 @@ class JavaTools:
     def leave(self) -> None:
         assert self._member is not None
         self._member.stop()
+
+
+def _tls() -> list[str]:
+    """Writes the settings for TLS beside the file of authorities. Returns the option for them."""
+    if not tls():
+        return []
+    authorities, *pair = map(Path, tls().values())
+    settings = ["security.protocol=SSL", "ssl.truststore.type=PEM"]
+    settings.append(f"ssl.truststore.location={authorities}")
+    if pair:
+        both = authorities.with_name("java.pem")
+        both.write_text("".join(each.read_text() for each in reversed(pair)))
+        settings += ["ssl.keystore.type=PEM", f"ssl.keystore.location={both}"]
+    file = authorities.with_name(f"java-{len(pair)}.properties")
+    file.write_text("\n".join(settings))
+    return ["--command-config", str(file)]
 
 
 def _printing() -> list[str]:

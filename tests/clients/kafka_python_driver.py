@@ -10,7 +10,7 @@ from typing import Any
 import kafka
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from clients.commands import serve, text
+from clients.commands import serve, text, tls
 
 WITHIN_S = 300.0
 POLL_AT_LEAST_MS = 3_000
@@ -24,8 +24,8 @@ class KafkaPython:
     whole life, and makes producers and consumers as needed."""
 
     def __init__(self, address: str) -> None:
-        self._address = address
-        self._admin = KafkaAdminClient(bootstrap_servers=address)
+        self._common = {"bootstrap_servers": address, **_tls()}
+        self._admin = KafkaAdminClient(**self._common)
         self._member: kafka.KafkaConsumer | None = None
 
     def version(self) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class KafkaPython:
         self, topic: str, codec: str, acks: int, idempotent: bool, records: list[dict[str, Any]]
     ) -> None:
         producer = kafka.KafkaProducer(
-            bootstrap_servers=self._address,
+            **self._common,
             acks="all" if acks == -1 else acks,
             compression_type=None if codec == "none" else codec,
             enable_idempotence=idempotent,
@@ -113,12 +113,18 @@ class KafkaPython:
 
     def _consumer(self, group: str | None) -> kafka.KafkaConsumer:
         return kafka.KafkaConsumer(
-            bootstrap_servers=self._address,
+            **self._common,
             group_id=group,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             heartbeat_interval_ms=300,
         )
+
+
+def _tls() -> dict[str, Any]:
+    names = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
+    files = dict(zip(names, tls().values(), strict=False))
+    return {"security_protocol": "SSL", **files} if files else {}
 
 
 def _records(polled: dict[Any, list[Any]]) -> list[dict[str, Any]]:

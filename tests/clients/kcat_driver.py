@@ -10,7 +10,7 @@ import sys
 from itertools import groupby
 from typing import Any
 
-from clients.commands import serve
+from clients.commands import serve, tls
 from clients.members import Member
 
 WITHIN_S = 300.0
@@ -39,7 +39,9 @@ class Kcat:
         return done.stdout
 
     def _command(self, *arguments: str) -> list[str]:
-        return ["kcat", "-b", self._address, *arguments]
+        sealed = {"security.protocol": "SSL", **tls()} if tls() else {}
+        settings = [word for key, value in sealed.items() for word in ("-X", f"{key}={value}")]
+        return ["kcat", "-b", self._address, *settings, *arguments]
 
     def version(self) -> dict[str, Any]:
         said = subprocess.run(["kcat", "-V"], capture_output=True, text=True, check=True).stdout

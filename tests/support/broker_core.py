@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,7 @@ from typing import Any
 
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
-from skidway.broker.catalog import BrokerAddress, Catalog
+from skidway.broker.catalog import Catalog
 from skidway.broker.coordination import store
 from skidway.broker.coordination.producer_ids import ProducerIds
 from skidway.broker.groups.administration import GroupAdministration
@@ -25,13 +26,17 @@ from skidway.broker.groups.coordinator import Groups
 from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.log.flusher import WorkOutcome, timed
 from skidway.broker.log.log_manager import LogManager
+from skidway.broker.network.listener_tls import ListenerTls
 from skidway.broker.network.loop import Limits, Loop
+from skidway.broker.network.transport import PlainTransport, TlsTransport, Transport
 from skidway.broker.partitions.hosted import HostedPartitions
 from skidway.broker.purgatory import Purgatory
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import Topics
 from skidway.errors import SkidwayError
+from skidway.security.tls_socket import TlsSocket
 from support.clock import ManualClock
+from support.live_brokers import live_broker
 from support.nodes import Nodes
 
 REQUEST_BYTES_MAX = 1 << 20
@@ -70,12 +75,22 @@ class AtOnce:
         self._loop.post(lambda: done(outcome))
 
 
+class Inline:
+    """Computes TLS handshakes at once, in the loop's thread."""
+
+    def submit(self, job: Callable[[], None]) -> None:
+        job()
+
+    def close(self) -> None:
+        pass
+
+
 class CoreClient:
     """The client's end of a connection to the broker core. No method blocks."""
 
-    def __init__(self, core: BrokerCore, sock: socket.socket) -> None:
+    def __init__(self, core: BrokerCore, transport: Transport) -> None:
         self._core = core
-        self._socket = sock
+        self._transport = transport
         self._received = b""
         self.is_closed = False
 
@@ -83,9 +98,14 @@ class CoreClient:
         """Sends the bytes unchanged. Whenever the socket is full, runs a turn of the broker's
         loop."""
         left = memoryview(data)
-        while left and not self.is_closed:
+        while not self.is_closed:
             try:
-                left = left[self._socket.send(left) :]
+                if left:
+                    left = left[self._transport.send([left], more=False) :]
+                elif self._transport.flush():
+                    return
+                else:
+                    self._core.turn()
             except BlockingIOError:
                 self._core.turn()
             except (BrokenPipeError, ConnectionResetError):
@@ -95,8 +115,9 @@ class CoreClient:
         """Returns the complete frames that have arrived since the last call, without their length
         fields."""
         while not self.is_closed:
+            space = memoryview(bytearray(1 << 18))
             try:
-                data = self._socket.recv(1 << 20)
+                data = bytes(space[: self._transport.recv_into(space)])
             except BlockingIOError:
                 break
             except ConnectionResetError:
@@ -127,7 +148,7 @@ class CoreClient:
         return None
 
     def close(self) -> None:
-        self._socket.close()
+        self._transport.close()
 
 
 class BrokerCore:
@@ -143,15 +164,16 @@ class BrokerCore:
             requests_max=100,
             connections_max=1000,
             connections_per_ip_max=1000,
+            unauthenticated_max=1000,
             idle_ms_max=1 << 40,
         )
-        self.loop = Loop(self.clock, limits)
+        self.loop = Loop(self.clock, limits, Inline())
         worker = AtOnce(self.loop)
         logs = LogManager(self.clock, worker)
         logs.open_directories([directory])
         purgatory = Purgatory(self.loop.timers)
         partitions = HostedPartitions(logs, purgatory, worker, self.loop.timers, self.clock)
-        own = BrokerAddress(settings.broker_id, "127.0.0.1", 9092)
+        own = live_broker(settings.broker_id, "127.0.0.1", 9092)
         catalog = Catalog("cluster", {own.broker_id: own}, {}, own.broker_id)
         topics = Topics(
             own, settings.log_defaults(), self.loop, logs, partitions, catalog, settings.topics_max
@@ -175,14 +197,36 @@ class BrokerCore:
         )  # fmt: skip
         self.loop.serve(Requests(self.broker, self.clock))
 
-    def connect(self) -> CoreClient:
+    def connect(self, listener_name: str = "PLAINTEXT") -> CoreClient:
+        ours = PlainTransport(self.open(listener_name))
+        self._clients.append(CoreClient(self, ours))
+        return self._clients[-1]
+
+    def connect_tls(self, tls: ListenerTls, context: ssl.SSLContext) -> CoreClient:
+        """Connects with TLS, and makes the handshake. Raises OSError (ssl.SSLError is one)."""
+        ours = TlsSocket(self.open("SSL", tls), context, server_hostname="localhost")
+        client = CoreClient(self, TlsTransport(ours))
+        self._clients.append(client)
+        try:
+            while not ours.advance():
+                ours.flush()
+                self.advance(0)
+                ours.receive_sealed()
+        finally:
+            ours.flush()
+            self.advance(0)
+        return client
+
+    def open(self, listener_name: str, tls: ListenerTls | None = None) -> socket.socket:
+        """Connects. Returns the client's end."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         theirs.setblocking(False)
-        listener: Any = SimpleNamespace(accept=lambda: iter([(theirs, "test")]), refused_count=0)
+        listener: Any = SimpleNamespace(
+            name=listener_name, tls=tls, accept=lambda: iter([(theirs, "test:1")]), refused_count=0
+        )
         self.loop._accept(listener)
-        self._clients.append(CoreClient(self, ours))
-        return self._clients[-1]
+        return ours
 
     def turn(self) -> None:
         """Runs one turn of the loop. The turn does not wait for events."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from support import telemetry
+from support.certificates import Authority
 from support.processes import Program, free_port, skidway
 from support.zookeeper import ZooKeeper
 
@@ -74,6 +75,25 @@ class SkidwayBroker:
         """Kills the broker with kill -9, and starts it again with the same files."""
         self.program.kill()
         self.start()
+
+
+class TlsBroker(SkidwayBroker):
+    """A broker with a listener without TLS, for the test, and one with TLS, at `tls_address`.
+    clients: whether the clients of the latter show a certificate."""
+
+    def __init__(self, folder: Path, zookeeper: str, clients: str = "requested") -> None:
+        self.authority = Authority(folder)
+        own, self.pair = self.authority.sign("broker"), self.authority.sign("client")
+        self.crl = self.authority.revoke()
+        self.tls_port = free_port()
+        self.tls_address = f"127.0.0.1:{self.tls_port}"
+        super().__init__(
+            folder, zookeeper,
+            ssl_certificate_location=own.certificate, ssl_key_location=own.key,
+            ssl_ca_location=self.authority.certificate, ssl_crl_location=self.crl,
+            ssl_client_auth=clients, group_initial_rebalance_delay_ms=0,
+        )  # fmt: skip
+        self.settings["listeners"] = f"PLAINTEXT://{self.address},SSL://{self.tls_address}"
 
 
 @pytest.fixture(scope="module")

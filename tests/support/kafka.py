@@ -42,10 +42,8 @@ class ApacheKafka:
         heap_mb: int = 512,
         options: Sequence[str] = jvm.FAST,
         place: Place = LOOPBACK,
-        settings: Mapping[str, str] | None = None,
     ) -> None:
-        """settings: further settings of the node; listeners among them come behind its own."""
-        self._place, self._settings = place, dict(settings or {})
+        self._place = place
         self.port, self.controller_port = free_port(), free_port()
         self.proxied_port, self.proxy_port = free_port(), free_port()
         self.address = f"{place.host}:{self.port}"
@@ -58,9 +56,12 @@ class ApacheKafka:
             folder / "kafka.out",
         )
 
-    def format(self) -> None:
+    def format(
+        self, behind: Mapping[str, str] | None = None, more: Mapping[str, str] | None = None
+    ) -> None:
         """Writes the configuration and formats the storage directory, as Kafka requires before the
-        first start."""
+        first start. behind: what is added to the values of settings, behind a comma. more: further
+        settings."""
         internal = (
             "offsets.topic.replication.factor",
             "transaction.state.log.replication.factor",
@@ -85,9 +86,10 @@ class ApacheKafka:
             "log.dirs": str(self._folder / "logs"),
             "group.initial.rebalance.delay.ms": "0",
             **dict.fromkeys(internal, "1"),
+            **(more or {}),
         }
-        for key, value in self._settings.items():
-            settings[key] = ",".join(filter(None, (settings.get(key), value)))
+        for key, value in (behind or {}).items():
+            settings[key] += f",{value}"
         self._config.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         format_storage(self._config, cluster_id())
 

@@ -4,7 +4,7 @@ denies whatever is not allowed."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,27 +48,28 @@ class SecuredKafka:
         self.authority = Authority(folder)
         self.server = self.authority.sign("kafka")
         ports = {name: free_port() for name in LISTENERS}
-        self.kafka = ApacheKafka(
-            folder, options=jvm.BRIEF, settings=self._settings(ports, reauthentication_ms)
-        )
+        addresses = ",".join(f"{name}://localhost:{port}" for name, port in ports.items())
+        self._behind = {
+            "listeners": addresses,
+            "advertised.listeners": addresses,
+            "listener.security.protocol.map": "SECURED:SASL_SSL,MUTUAL:SSL",
+        }
+        self._settings = self._secured(reauthentication_ms)
+        self.kafka = ApacheKafka(folder, options=jvm.BRIEF)
         self.plain = self.kafka.address
         self.address, self.mutual = (f"localhost:{ports[name]}" for name in LISTENERS)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[SecuredKafka]:
         """Runs Kafka during the `with` block."""
-        self.kafka.format()
+        self.kafka.format(more=self._settings, behind=self._behind)
         with running(self.kafka.program, self.kafka.ready):
             yield self
 
-    def _settings(self, ports: Mapping[str, int], reauthentication_ms: int) -> dict[str, str]:
+    def _secured(self, reauthentication_ms: int) -> dict[str, str]:
         keys = self._folder / "kafka-keystore.pem"
         keys.write_bytes(self.server.key.read_bytes() + self.server.certificate.read_bytes())
-        addresses = ",".join(f"{name}://localhost:{port}" for name, port in ports.items())
         found = {
-            "listeners": addresses,
-            "advertised.listeners": addresses,
-            "listener.security.protocol.map": "SECURED:SASL_SSL,MUTUAL:SSL",
             "inter.broker.listener.name": "PLAINTEXT",
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": "User:ANONYMOUS",

@@ -12,7 +12,7 @@ import os
 import selectors
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,12 +105,16 @@ CLIENTS = {
 class Driver:
     """A running driver program of one client."""
 
-    def __init__(self, client: StockClient, address: str, folder: Path) -> None:
+    def __init__(
+        self, client: StockClient, address: str, folder: Path, tls: Sequence[Path] = ()
+    ) -> None:
+        """tls: the files of authorities, of a certificate and of its key; without the last two,
+        the client shows none; without any, it connects without TLS."""
         self.client = client
         self._log = folder / f"{client.name}.err"
         with self._log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [*client.command(), address],
+                [*client.command(), address, *map(str, tls)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -5,6 +5,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,7 +51,6 @@ type command struct {
 type answer map[string]any
 
 type driver struct {
-	address  string
 	client   *kgo.Client
 	admin    *kadm.Client
 	member   *kgo.Client
@@ -58,12 +59,12 @@ type driver struct {
 }
 
 func main() {
-	client, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]))
+	client, err := newClient()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	d := &driver{address: os.Args[1], client: client, admin: kadm.NewClient(client)}
+	d := &driver{client: client, admin: kadm.NewClient(client)}
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -82,6 +83,28 @@ func main() {
 		line, _ := json.Marshal(said)
 		fmt.Println(string(line))
 	}
+}
+
+// newClient makes a client of the broker, with TLS if the driver was given files.
+func newClient(options ...kgo.Opt) (*kgo.Client, error) {
+	options = append(options, kgo.SeedBrokers(os.Args[1]))
+	if len(os.Args) > 2 {
+		pem, err := os.ReadFile(os.Args[2])
+		if err != nil {
+			return nil, err
+		}
+		sealed := &tls.Config{RootCAs: x509.NewCertPool()}
+		sealed.RootCAs.AppendCertsFromPEM(pem)
+		if len(os.Args) > 4 {
+			pair, err := tls.LoadX509KeyPair(os.Args[3], os.Args[4])
+			if err != nil {
+				return nil, err
+			}
+			sealed.Certificates = []tls.Certificate{pair}
+		}
+		options = append(options, kgo.DialTLSConfig(sealed))
+	}
+	return kgo.NewClient(options...)
 }
 
 func (d *driver) run(c command) (answer, error) {
@@ -162,7 +185,6 @@ func codec(name string) kgo.CompressionCodec {
 func (d *driver) produce(ctx context.Context, c command) error {
 	acks := map[int]kgo.Acks{-1: kgo.AllISRAcks(), 0: kgo.NoAck(), 1: kgo.LeaderAck()}[c.Acks]
 	options := []kgo.Opt{
-		kgo.SeedBrokers(d.address),
 		kgo.ProducerBatchCompression(codec(c.Codec)),
 		kgo.RequiredAcks(acks),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),
@@ -170,7 +192,7 @@ func (d *driver) produce(ctx context.Context, c command) error {
 	if !c.Idempotent {
 		options = append(options, kgo.DisableIdempotentWrite())
 	}
-	client, err := kgo.NewClient(options...)
+	client, err := newClient(options...)
 	if err != nil {
 		return err
 	}
@@ -194,8 +216,7 @@ func (d *driver) produce(ctx context.Context, c command) error {
 
 func (d *driver) consume(ctx context.Context, c command) (answer, error) {
 	from := map[int32]kgo.Offset{c.Partition: kgo.NewOffset().At(c.Offset)}
-	client, err := kgo.NewClient(
-		kgo.SeedBrokers(d.address),
+	client, err := newClient(
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{c.Topic: from}),
 	)
 	if err != nil {
@@ -253,8 +274,7 @@ func (d *driver) join(c command) error {
 	lost := func(had, given []int32) []int32 {
 		return slices.DeleteFunc(had, func(each int32) bool { return slices.Contains(given, each) })
 	}
-	member, err := kgo.NewClient(
-		kgo.SeedBrokers(d.address),
+	member, err := newClient(
 		kgo.ConsumerGroup(c.Group),
 		kgo.ConsumeTopics(c.Topic),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),

@@ -1,9 +1,16 @@
 // The loop of the drivers for Node. It reads the tests' commands and writes the answers, one at a
 // time.
 
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 export const WITHIN_MS = 30_000
+
+// Returns the files for TLS, with the names of Node's tls module; undefined without TLS.
+export function tls () {
+  const [ca, cert, key] = process.argv.slice(3).map(name => readFileSync(name))
+  return ca && { ca, cert, key }
+}
 
 export async function serve (driver) {
   // Text that a library prints must not get between the answers.

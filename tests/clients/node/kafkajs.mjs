@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { lz4Compress, lz4Decompress } from '@platformatic/wasm-utils'
-import { serve, until } from './commands.mjs'
+import { serve, tls, until } from './commands.mjs'
 
 const require = createRequire(import.meta.url)
 const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = require('kafkajs')
@@ -31,7 +31,7 @@ class KafkaJs {
   constructor (address) {
     const logCreator = () => ({ log }) => console.error(JSON.stringify(log))
     this.kafka = new Kafka({
-      brokers: [address], logLevel: logLevel.WARN, logCreator, retry: { retries: 5 }
+      brokers: [address], ssl: tls(), logLevel: logLevel.WARN, logCreator, retry: { retries: 5 }
     })
     this.admin = this.kafka.admin()
     this.groups = 0

@@ -2,14 +2,14 @@
 
 import { readFileSync } from 'node:fs'
 import { Admin, Consumer, Producer, stringDeserializers, stringSerializers } from '@platformatic/kafka'
-import { serve, until, WITHIN_MS } from './commands.mjs'
+import { serve, tls, until, WITHIN_MS } from './commands.mjs'
 
 const described = new URL('./node_modules/@platformatic/kafka/package.json', import.meta.url)
 const { version } = JSON.parse(readFileSync(described))
 
 class Platformatic {
   constructor (address) {
-    this.common = { bootstrapBrokers: [address], clientId: 'platformatic', timeout: WITHIN_MS }
+    this.common = { bootstrapBrokers: [address], clientId: 'platformatic', timeout: WITHIN_MS, tls: tls() }
     this.admin = new Admin(this.common)
     this.groups = 0
   }

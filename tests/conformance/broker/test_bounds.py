@@ -163,7 +163,7 @@ def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) 
 def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: int) -> None:
     """If accept(2) reports an error because a waiting connection has already failed, the listener
     accepts the next connection."""
-    listener = Listener("127.0.0.1", 0, send_buffer=-1, receive_buffer=-1)
+    listener = Listener("PLAINTEXT", "127.0.0.1", 0, send_buffer=-1, receive_buffer=-1)
     ours, theirs = socket.socketpair()
     answers: list[Any] = [OSError(number, os.strerror(number)), (theirs, ("peer", 1))]
 

@@ -37,6 +37,7 @@ def test_the_same_words_get_the_same_answer() -> None:
     assert world.answers.get(5, WORDS) is answer
     assert world.answers.get(6, WORDS) is None
     assert world.answers.get(5, memoryview(b"word")) is None
+    assert world.answers.get(5, WORDS, "SSL") is None
 
 
 def test_a_picture_that_was_replaced_ends_all_answers() -> None:

@@ -10,7 +10,8 @@ from kazoo.hosts import collect_hosts
 from deploy.ansible.plugins.plugin_utils import addresses
 from skidway.agent.settings import AgentSettings
 from skidway.audit.settings import DASHBOARD_LISTENER, AuditSettings
-from skidway.broker.settings import BrokerSettings, parse_endpoint
+from skidway.broker.listener_settings import parse_endpoint
+from skidway.broker.settings import BrokerSettings
 from skidway.coordination import check_connect
 from skidway.http.hosts import KEY, AllowedHosts
 from skidway.kafka.client.cluster import parse_bootstrap

@@ -63,6 +63,6 @@ def test_only_addresses_come_from_the_kernel() -> None:
         if not path.parent.is_symlink() and "gethostname" in path.read_text()
     }
     assert asking == {
-        "agent/values/identity.py", "audit/commands/compare.py", "broker/settings.py",
+        "agent/values/identity.py", "audit/commands/compare.py", "broker/listener_settings.py",
         "skidway/consumer/registry.py", "skidway/host_name.py", "skidway/machine.py",
     }  # fmt: skip

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from skidway.broker.api import metadata
 from skidway.broker.api.exchange import SHARED_BYTES_MIN, Exchange
 from skidway.broker.catalog import (
-    BrokerAddress,
     Catalog,
+    Endpoint,
+    LiveBroker,
     PartitionState,
     Topic,
     TopicPartitionInfo,
@@ -36,16 +37,25 @@ from skidway.kafka.protocol.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from skidway.kafka.protocol.describe_cluster import (
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from skidway.kafka.protocol.find_coordinator import (
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from skidway.kafka.protocol.frames import request_frame, response_body
-from skidway.kafka.protocol.messages import decode, encode
+from skidway.kafka.protocol.messages import Request, Response, decode, encode
 from skidway.kafka.protocol.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseTopic,
 )
-from skidway.kafka.types import TopicPartition
+from skidway.kafka.types import PLAINTEXT, TopicPartition
 from support.broker_core import BrokerCore, CoreClient, broker_core
+from support.live_brokers import live_broker
 
 VERSIONS = list(range(ApiKey.METADATA.broker.highest + 1))
 NAMES = ("a", "b", "c", "not there", "offline.a")
@@ -91,7 +101,7 @@ class World:
 
     def ask(self, request: bytes, version: int) -> bytes:
         loop: Any = Answers()
-        connection: Any = SimpleNamespace(reserve=object, address="10.0.0.1")
+        connection: Any = SimpleNamespace(reserve=object, address="10.0.0.1", listener=PLAINTEXT)
         body = memoryview(request)
         metadata.handle(self.broker, Exchange(loop, connection, ApiKey.METADATA, version, 7, body))
         (pieces,) = loop.sent
@@ -103,7 +113,7 @@ STATES = st.none() | st.builds(PartitionState, IDS, st.integers(0, 3), st.tuples
 INFOS = st.builds(TopicPartitionInfo, st.tuples(IDS), STATES)
 PARTITIONS = st.lists(INFOS, max_size=3).map(lambda infos: dict(enumerate(infos)))
 BROKERS = st.sets(IDS).map(
-    lambda ids: {each: BrokerAddress(each, f"host{each}", 9092) for each in sorted({1, *ids})}
+    lambda ids: {each: live_broker(each, f"host{each}", 9092) for each in sorted({1, *ids})}
 )
 TOPICS = st.dictionaries(
     st.sampled_from("abc"), st.tuples(st.integers(1, 3), PARTITIONS), max_size=3
@@ -162,7 +172,7 @@ def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -
     broker does not decode the request or encode an answer."""
     infos = {number: TopicPartitionInfo((1,), PartitionState(1, 0, (1,))) for number in range(300)}
     topic = Topic("a", uuid.uuid4(), infos)
-    own = BrokerAddress(1, "host", 9092)
+    own = live_broker(1, "host", 9092)
     world = World(Catalog("cluster", {1: own}, {"a": topic}, 1), {})
     request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="a"),)), version)
     first = world.ask(request, version)
@@ -176,7 +186,7 @@ def test_internal_topics_of_kafka_are_not_created_by_asking() -> None:
     """A client that asks for a topic whose name begins with two underscores, such as
     `__consumer_offsets`, only wants to know whether it is there. So the topic is not created, and
     the answer says that it is unknown."""
-    world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
+    world = World(Catalog("cluster", {1: live_broker(1, "host", 9092)}), {})
     names = ("__consumer_offsets", "__transaction_state", "__x", "_single")
     asked = tuple(MetadataRequestTopic(name=name) for name in names)
     frame = memoryview(world.ask(encode(MetadataRequest(topics=asked), 5), 5))[4:]
@@ -192,7 +202,7 @@ def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     example, while ZooKeeper is unreachable, a request cannot create the topic. Once ZooKeeper is
     reachable again, the next request must create the topic, although the cluster has not changed in
     the meantime."""
-    world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
+    world = World(Catalog("cluster", {1: live_broker(1, "host", 9092)}), {})
     request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="wanted"),)), 5)
     world.broker.topics.session.is_connected = False
     world.ask(request, 5)
@@ -348,7 +358,7 @@ def test_brokers_are_seen_as_they_come_and_go(asking: Asking) -> None:
     theirs = TopicPartitionInfo((2,), PartitionState(2, 4, (2,)))
     there = replace(
         catalog,
-        brokers={**catalog.brokers, 2: BrokerAddress(2, "there", 9092)},
+        brokers={**catalog.brokers, 2: live_broker(2, "there", 9092)},
         topics={"logs": replace(topic, partitions={**topic.partitions, 1: theirs})},
     )
     asking.topics.apply(there)
@@ -375,3 +385,40 @@ def test_a_partition_that_stops_is_seen(asking: Asking) -> None:
     assert offline() == [(1,), (1,)]
     logs.delete(partition)
     assert offline() == [(), ()]
+
+
+def test_each_listener_is_answered_with_its_own_addresses(tmp_path: Path) -> None:
+    """Metadata, FindCoordinator and DescribeCluster answer with the addresses of the listener that
+    was asked, and leave out brokers that do not have it. Answers that the broker keeps are kept for
+    each listener."""
+    with broker_core(tmp_path) as core:
+        topics = core.broker.topics
+        own = LiveBroker(
+            1, (Endpoint("PLAINTEXT", "PLAINTEXT", "in", 1), Endpoint("SSL", "SSL", "out", 2))
+        )
+        topics.catalog = replace(topics.catalog, brokers={1: own, 2: live_broker(2, "other")})
+        found = {}
+        for listener in ("PLAINTEXT", "SSL", "PLAINTEXT", "SSL"):
+            client = core.connect(listener)
+            asked: list[tuple[Request, type[Response], int]] = [
+                (MetadataRequest(topics=None), MetadataResponse, 9),
+                (FindCoordinatorRequest(key="g"), FindCoordinatorResponse, 3),
+                (DescribeClusterRequest(), DescribeClusterResponse, 0),
+            ]
+            answers: Any = [_asked(client, *each) for each in asked]
+            metadata_, coordinator, cluster = answers
+            found[listener] = (
+                [(each.host, each.port) for each in metadata_.brokers],
+                (coordinator.host, coordinator.port),
+                [(each.host, each.port) for each in cluster.brokers],
+            )
+        others = ("other", 9092)
+        assert found["PLAINTEXT"] == ([("in", 1), others], ("in", 1), [("in", 1), others])
+        assert found["SSL"] == ([("out", 2)], ("out", 2), [("out", 2)])
+
+
+def _asked(client: CoreClient, request: Request, kind: type[Response], version: int) -> Response:
+    answer = client.ask(request_frame(request.API, version, 1, "t", encode(request, version)))
+    assert answer is not None
+    body = response_body(memoryview(answer), request.API, version)
+    return decode(kind, body, version)

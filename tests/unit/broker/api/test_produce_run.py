@@ -16,6 +16,7 @@ from skidway.broker.api.produce_shape import learn
 from skidway.broker.counts import Counts
 from skidway.broker.log.timestamps import at_or_after
 from skidway.broker.network.connection import Connection, Slot
+from skidway.broker.network.transport import PlainTransport
 from skidway.kafka.batch import check, headers, read_header, stamp_max_timestamp
 from skidway.kafka.codecs import ZSTD
 from skidway.kafka.errors import ErrorCode
@@ -32,6 +33,9 @@ VERSION = 7
 class Socket:
     def fileno(self) -> int:
         return 99
+
+    def recv_into(self, _buffer: memoryview) -> int:
+        raise BlockingIOError
 
     def close(self) -> None:
         pass
@@ -68,8 +72,9 @@ class Broker:
         self.stopping = False
         self.appended: list[Any] = []
         self.connection = Connection(
-            Socket(),  # type: ignore[arg-type]
+            PlainTransport(Socket()),  # type: ignore[arg-type]
             "test",
+            "PLAINTEXT",
             request_bytes_max=1 << 20,
             requests_max=100,
         )

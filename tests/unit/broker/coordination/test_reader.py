@@ -14,6 +14,7 @@ from skidway.broker.coordination import documents
 from skidway.broker.coordination.reader import CatalogReader
 from skidway.coordination import Versioned
 from skidway.errors import Unreachable
+from support.live_brokers import live_broker
 
 Watch = Callable[[Any], None]
 
@@ -121,7 +122,7 @@ def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None
     content, the broker of this node is left out of the catalog. The other brokers stay in the
     catalog."""
     world = World()
-    address = documents.BrokerAddress(1, "127.0.0.1", 9092)
+    address = live_broker(1, "127.0.0.1", 9092)
     good = documents.registration(documents.Registration(address, "id"), 0)
     world.nodes.put(documents.broker_path(1), good)
     world.nodes.put(documents.broker_path(name), data)

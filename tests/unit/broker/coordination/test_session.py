@@ -9,13 +9,14 @@ import pytest
 from kazoo.exceptions import KazooException
 from kazoo.retry import RetryFailedError
 
-from skidway.broker.catalog import BrokerAddress, Catalog
+from skidway.broker.catalog import Catalog
 from skidway.broker.coordination import documents, store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.session import Job, ZooKeeperSession
 from skidway.coordination import SessionState
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from support.clock import ManualClock
+from support.live_brokers import live_broker
 from support.nodes import Nodes
 from support.promises import promise
 
@@ -55,7 +56,7 @@ class Alive:
             on_lost=self._count,
             timeout_s=9.0,
         )
-        self.session._registration = Registration(BrokerAddress(1, "127.0.0.1", 9092), "id")
+        self.session._registration = Registration(live_broker(1, "127.0.0.1", 9092), "id")
         monkeypatch.setattr(self.session, "_later", self.later.append)
 
     def _count(self) -> None:

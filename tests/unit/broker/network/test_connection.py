@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from skidway.broker.network.connection import OUTBOX_BYTES_MAX, Connection
+from skidway.broker.network.transport import PlainTransport
 
 
 class Socket:
@@ -13,6 +14,9 @@ class Socket:
 
     def fileno(self) -> int:
         return 99
+
+    def recv_into(self, _buffer: Any) -> int:
+        raise BlockingIOError
 
     def send(self, data: Any, _flags: int = 0) -> int:
         return self.sendmsg([data])
@@ -30,7 +34,9 @@ class Socket:
 
 
 def connection(sock: Socket, requests_max: int = 10) -> Connection:
-    return Connection(sock, "test", request_bytes_max=1000, requests_max=requests_max)  # type: ignore[arg-type]
+    return Connection(
+        PlainTransport(sock), "test", "PLAINTEXT", request_bytes_max=1000, requests_max=requests_max
+    )  # type: ignore[arg-type]
 
 
 def test_answers_go_out_in_the_order_of_the_requests() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.broker.network.inbound import Arena, Inbound
-from skidway.kafka.errors import FrameTooLarge
+from skidway.kafka.errors import FrameTooLarge, ProtocolError, UnexpectedTls
 
 
 class Socket:
@@ -68,15 +68,21 @@ def test_a_frame_larger_than_the_arena_is_received() -> None:
 
 
 @pytest.mark.parametrize(
-    "start", [b"GET / HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00", b"\xff\xff\xff\xff"]
+    ("start", "error"),
+    [
+        (b"GET / HTTP/1.1\r\n", FrameTooLarge),
+        (b"\x16\x03\x01\x02\x00", UnexpectedTls),
+        (b"\xff\xff\xff\xff", FrameTooLarge),
+    ],
 )
-def test_lengths_that_cannot_be_are_refused(start: bytes) -> None:
-    """Each frame begins with its length. A length that cannot be right (the first bytes of HTTP or
-    TLS, or a negative number) is refused, before memory is allocated for the frame."""
+def test_lengths_that_cannot_be_are_refused(start: bytes, error: type[ProtocolError]) -> None:
+    """Each frame begins with its length. A length that cannot be right (the first bytes of HTTP
+    or TLS, or a negative number) is refused before memory is allocated for the frame. TLS is
+    named."""
     for sizes in ([], [4], [1] * 20):
         tracemalloc.start()
         try:
-            with pytest.raises(FrameTooLarge):
+            with pytest.raises(error):
                 received(start, list(sizes))
             _, peak_bytes = tracemalloc.get_traced_memory()
         finally:

@@ -57,10 +57,12 @@ def test_connections_without_a_descriptor_are_counted(monkeypatch: pytest.Monkey
         errno.EMFILE, errno.EAGAIN,
         errno.EAGAIN,
     ]  # fmt: skip
-    listener = Listener("here", 0, send_buffer=-1, receive_buffer=-1)
+    listener = Listener("PLAINTEXT", "here", 0, send_buffer=-1, receive_buffer=-1)
     limits = Limits(
         request_bytes_max=1, queued_bytes_max=1, requests_max=1, connections_max=1,
-        connections_per_ip_max=1, idle_ms_max=1000,
+        connections_per_ip_max=1,
+        unauthenticated_max=1,
+        idle_ms_max=1000,
     )  # fmt: skip
     loop = Loop(ManualClock(), limits)
     loop._accept(listener)

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from skidway.broker.catalog import (
-    BrokerAddress,
     Catalog,
     PartitionState,
     Topic,
@@ -28,8 +27,9 @@ from skidway.broker.topics.administration import Topics
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
+from support.live_brokers import live_broker
 
-OWN = BrokerAddress(1, "127.0.0.1", 9092)
+OWN = live_broker(1, "127.0.0.1", 9092)
 LOGS = TopicPartition("logs", 0)
 
 

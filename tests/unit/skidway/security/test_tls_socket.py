@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from skidway.security.contexts import TlsFiles, client_context, server_context
-from skidway.security.tls_socket import SEALED_BYTES_MAX, TlsSocket
+from skidway.security.tls_socket import RECORD_BYTES, SEALED_BYTES_MAX, TlsSocket
 from support.certificates import Authority
 
 Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
@@ -152,4 +152,42 @@ def test_plain_bytes_are_no_handshake(contexts: Contexts, hello: bytes) -> None:
     made.server.receive_sealed()
     with pytest.raises(ssl.SSLError):
         made.server.advance()
+    made.close()
+
+
+def test_openssl_keeps_little_memory(contexts: Contexts) -> None:
+    """However much a connection has carried, OpenSSL got it in small pieces: the memory of a
+    connection that is idle again is small."""
+    largest = 0
+
+    class Watched:
+        """The memory of OpenSSL, whose largest content is noted."""
+
+        def __init__(self, bio: ssl.MemoryBIO) -> None:
+            self.bio, self.read = bio, bio.read
+
+        def write(self, data: memoryview) -> int:
+            nonlocal largest
+            largest = max(largest, self.bio.pending + len(data))
+            return self.bio.write(data)
+
+        @property
+        def pending(self) -> int:
+            nonlocal largest
+            largest = max(largest, self.bio.pending)
+            return self.bio.pending
+
+    made = Ends(contexts)
+    made.shake()
+    made.server._incoming = Watched(made.server._incoming)  # type: ignore[assignment]
+    made.client._outgoing = Watched(made.client._outgoing)  # type: ignore[assignment]
+    data, arrived = bytes(1 << 20), bytearray()
+    sent = 0
+    while len(arrived) < len(data):
+        with contextlib.suppress(BlockingIOError):
+            sent += made.client.send(memoryview(data)[sent:]) if sent < len(data) else 0
+        made.client.flush()
+        arrived += received(made.server)
+    assert arrived == data
+    assert 0 < largest < 3 * RECORD_BYTES
     made.close()

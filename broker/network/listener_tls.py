@@ -1,0 +1,82 @@
+"""TLS of the broker's listeners: its files, which may be replaced while the broker runs, and who a
+client is by its certificate."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from typing import Final
+
+from skidway.dataclass import dataclass
+from skidway.errors import ConfigurationRefused
+from skidway.security import x509
+from skidway.security.contexts import ClientAuth, Contexts, TlsFiles, server_context
+from skidway.security.principals import ANONYMOUS, PrincipalRules
+from skidway.security.tls_socket import TlsSocket
+from skidway.security.x509 import Malformed, SerialOf
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who a client is. serial: of its certificate; None if it has shown none."""
+
+    principal: str
+    serial: SerialOf | None = None
+
+
+NOBODY: Final = Identity(ANONYMOUS)
+
+
+class ListenerTls:
+    """The certificate of the broker, and which clients it accepts. Only the loop uses it, but for
+    `identify`."""
+
+    def __init__(self, files: TlsFiles, clients: ClientAuth, rules: PrincipalRules) -> None:
+        """Raises ConfigurationRefused if a file cannot be used."""
+        self._files, self._clients, self._rules = files, clients, rules
+        self.ends_s = 0.0
+        """When the certificate ends, in seconds since 1970."""
+        self.revoked: frozenset[SerialOf] = frozenset()
+        """The certificates that the authorities have revoked. A new object for each new list."""
+        self._contexts = Contexts(self._make, files.paths)
+
+    @property
+    def problem(self) -> str:
+        """Why the files cannot be used now; the last good ones then stay in use."""
+        return self._contexts.problem
+
+    def look(self) -> None:
+        """Reads the files again if one of them was replaced."""
+        self._contexts.get()
+
+    def accept(self, sock: socket.socket) -> TlsSocket:
+        """Returns the server's end of a new connection."""
+        return TlsSocket(sock, self._contexts.get(), server_side=True)
+
+    def identify(self, tls: TlsSocket) -> Identity:
+        """Returns who the client is, after the handshake. Raises NoRule. Threads may call it."""
+        der = tls.certificate
+        if der is None:
+            return NOBODY
+        certificate = x509.read_certificate(der)
+        return Identity(self._rules.principal(certificate.subject), certificate.serial)
+
+    def _make(self) -> ssl.SSLContext:
+        files = self._files
+        context = server_context(files, self._clients)
+        assert files.certificate is not None
+        try:
+            ends_s = x509.first_end_s(files.certificate.read_bytes())
+            revoked = x509.revoked(files.crl.read_bytes()) if files.crl else frozenset()
+        except (OSError, Malformed) as error:  # replaced since OpenSSL has read it
+            raise ConfigurationRefused(f"the files of ssl.*.location changed: {error}") from error
+        if ends_s <= time.time():
+            ended = time.strftime("%Y-%m-%d", time.gmtime(ends_s))
+            raise ConfigurationRefused(
+                f"ssl.certificate.location: {files.certificate} has expired on {ended}."
+            )
+        self.ends_s = ends_s
+        if revoked != self.revoked:
+            self.revoked = revoked
+        return context

@@ -1,0 +1,120 @@
+"""A real broker with TLS bounds what strangers cost, and says in one sentence what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from skidway.security.contexts import TlsFiles, client_context
+from skidway.security.tls_socket import TlsSocket
+from support.brokers import TlsBroker
+from support.processes import Program, eventually, run_skidway
+
+HALF_OPEN = 2_000
+PAGE = (Path(__file__).parents[3] / "docs/security.md").read_text()
+
+
+@pytest.fixture
+def broker(tmp_path: Path, zookeeper: str) -> Iterator[TlsBroker]:
+    made = TlsBroker(tmp_path, zookeeper, "required")
+    yield made
+    made.end()
+
+
+def memory_bytes(broker: TlsBroker) -> int:
+    status = Path(f"/proc/{broker.program.pid}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1]) << 10
+
+
+def served(broker: TlsBroker) -> bool:
+    """Returns whether a good client gets through its handshake."""
+    own = TlsFiles(broker.pair.certificate, broker.pair.key, broker.authority.certificate)
+    context = client_context(own)
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(("127.0.0.1", broker.tls_port)) as s,
+    ):
+        context.wrap_socket(s, server_hostname="localhost").close()
+        return True
+    return False
+
+
+@pytest.mark.parametrize("left_out", [1, 0])
+def test_half_open_connections_need_little_memory(broker: TlsBroker, left_out: int) -> None:
+    """2,000 clients that stop in their first message, or before their second, need less than 40 MB,
+    and are closed at their deadline. Meanwhile further clients of their address are refused, and
+    afterwards they are served."""
+    broker.start()
+    assert served(broker)
+    before = memory_bytes(broker)
+    context = client_context(TlsFiles(ca=broker.authority.certificate))
+    with contextlib.ExitStack() as open_ends:
+        for _ in range(HALF_OPEN):
+            sock = open_ends.enter_context(socket.create_connection(("127.0.0.1", broker.tls_port)))
+            tls = TlsSocket(sock, context, server_hostname="localhost")
+            tls.advance()
+            hello = tls._outgoing.read()
+            sock.sendall(hello[: len(hello) - left_out])
+        name = "skidway_broker_connections_unauthenticated"
+        eventually(lambda: broker.metric(name) == HALF_OPEN, every_s=0.01)
+        assert memory_bytes(broker) - before < 40 << 20
+        assert not served(broker)
+        eventually(lambda: broker.metric(name) == 0)
+    assert served(broker)
+
+
+def test_the_commands_of_the_page_work(broker: TlsBroker, tmp_path: Path) -> None:
+    """With the files that the commands in docs/security.md make, a client is accepted until its
+    certificate is revoked, and its open connection is then closed."""
+    section = PAGE.partition("## Encrypted listeners")[2].partition("\n## ")[0]
+    make, first_list, revoke = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+
+    def run(commands: str) -> None:
+        subprocess.run(["bash", "-e", "-c", commands], cwd=folder, check=True, capture_output=True)
+
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    run(make + first_list)
+    files = {"certificate": "broker.pem", "key": "broker.key", "ca": "ca.pem", "crl": "ca.crl"}
+    broker.settings |= {f"ssl.{key}.location": folder / name for key, name in files.items()}
+    broker.start()
+    own = TlsFiles(folder / "web1.pem", folder / "web1.key", folder / "ca.pem")
+    with socket.create_connection(("127.0.0.1", broker.tls_port)) as sock:
+        sealed = client_context(own).wrap_socket(sock, server_hostname="localhost")
+        eventually(lambda: broker.metric("skidway_broker_handshakes_total") == 1)
+        run(revoke)
+        with contextlib.suppress(ConnectionResetError):
+            assert sealed.recv(1) == b""
+        sealed.close()
+    assert broker.metric('skidway_broker_connections_closed_total{reason="revoked"}') == 1
+
+
+def test_what_is_wrong_is_said_in_one_sentence(broker: TlsBroker, tmp_path: Path) -> None:
+    """A broker whose certificate cannot be used does not start: it says which file is wrong, with
+    status 78, and so does `validate`."""
+    own = Path(str(broker.settings["ssl.key.location"]))
+    other = broker.authority.sign("other").key
+    own.write_bytes(other.read_bytes())
+    program = Program(broker.command(), tmp_path / "refused.out")
+    assert program.start().wait() == 78
+    words = f"ssl.certificate.location: {own.with_suffix('.pem')} and {own} cannot be used"
+    assert words in program.output()
+    sets = broker.command()[broker.command().index("run") + 1 :]
+    done = run_skidway("broker", "validate", *sets)
+    assert (done.returncode, "ssl.certificate.location" in done.stderr) == (78, True)
+
+
+def test_the_metrics_tell_of_the_certificate(broker: TlsBroker) -> None:
+    """The metrics say in how many seconds the certificate expires, and count handshakes."""
+    broker.start()
+    assert served(broker)
+    assert 0 < broker.metric("skidway_certificate_expires_seconds") <= 86_400
+    eventually(lambda: broker.metric("skidway_broker_handshakes_total") == 1)
