@@ -1,8 +1,10 @@
 """Every program of ours inside an Apache Kafka that requires TLS and a login, and denies what is
-not allowed. Each program has the rights of docs/security.md, and not one more."""
+not allowed: each has the rights of docs/security.md, and not one more. And the same with a broker
+of ours that requires certificates."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
 import urllib.error
@@ -19,13 +21,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.consumer import Consumer
 from skidway.demo.site import DATACENTER, OFFLINE
+from skidway.kafka.client import Client, NewTopic
 from skidway.kafka.security import KafkaSecurity
 from skidway.producer import Producer
 from support import spark_script
 from support.certificates import Authority
 from support.hdfs import Hdfs
 from support.pipeline import Oracle, Pipeline, lines_of, source, watermarks
-from support.processes import eventually, skidway
+from support.processes import eventually, free_port, skidway
 from support.secured_kafka import SecuredKafka
 from support.spark_cluster import SparkCluster
 
@@ -59,18 +62,54 @@ USERS = (
 )  # fmt: skip
 
 
-@pytest.fixture(
-    scope="module", params=["password", pytest.param("certificate", marks=pytest.mark.foreign)]
-)
+WAYS = ["password", pytest.param("certificate", marks=pytest.mark.foreign), "our broker"]
+
+
+@pytest.fixture(scope="module", params=WAYS)
 def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-class Secured:
-    """A pipeline whose datacenter is the secured Kafka. The mirror copies from there to a broker of
-    ours, which lets in everybody; loader and audit stay with the secured Kafka."""
+class OurBroker:
+    """A broker of ours that requires certificates, beside its listener on loopback for tests."""
 
-    def __init__(self, folder: Path, kafka: SecuredKafka, way: str) -> None:
+    def __init__(self, folder: Path) -> None:
+        self.authority = Authority(folder)
+        self._pair = self.authority.sign("broker")
+        self._ports = free_port(), free_port()
+        self.plain, self._mutual = (f"127.0.0.1:{port}" for port in self._ports)
+
+    def settings(self) -> dict[str, Any]:
+        """Returns the broker's settings."""
+        return {
+            "listeners": [f"PLAINTEXT://{self.plain}", f"SSL://{self._mutual}"],
+            "ssl.certificate.location": str(self._pair.certificate),
+            "ssl.key.location": str(self._pair.key),
+            "ssl.ca.location": str(self.authority.certificate),
+            "ssl.client.auth": "required",
+        }
+
+    def create_topic(self, name: str) -> None:
+        with Client(self.plain) as client:
+            assert client.create_topics([NewTopic(name, 2, 1)]) == {name: None}
+
+    def certified(self, name: str) -> dict[str, str]:
+        """See SecuredKafka."""
+        pair = self.authority.sign(name)
+        return {
+            "bootstrap.servers": self._mutual,
+            "security.protocol": "SSL",
+            "ssl.ca.location": str(self.authority.certificate),
+            "ssl.certificate.location": str(pair.certificate),
+            "ssl.key.location": str(pair.key),
+        }
+
+
+class Secured:
+    """A pipeline whose datacenter lets in nobody unknown. The mirror copies from there to a broker
+    of ours, which lets in everybody; loader and audit stay with the datacenter."""
+
+    def __init__(self, folder: Path, kafka: SecuredKafka | OurBroker, way: str) -> None:
         self.kafka, self._way = kafka, way
         self.oracle = Oracle(folder / "logs")
         self._given = {name: self._made(name) for name in USERS}
@@ -78,8 +117,9 @@ class Secured:
         self.pipeline = Pipeline(
             folder,
             [source(TOPIC, self.oracle.folder)],
-            elsewhere={"broker-dc1": kafka.kafka.port},
+            elsewhere={"broker-dc1": kafka.kafka.port} if isinstance(kafka, SecuredKafka) else {},
             settings={
+                "broker-dc1": kafka.settings() if isinstance(kafka, OurBroker) else {},
                 "agent": {"cluster.name": DATACENTER, **self.of("agent")},
                 "count-dc1": {"topics": [TOPIC], **self.of("counter")},
                 "broker-offline": {"mirror.sources": [mirror]},
@@ -89,12 +129,17 @@ class Secured:
                 "audit": {"tiers": TIERS, **self.of("collector")},
             },
         )  # fmt: skip
+        if isinstance(kafka, OurBroker):
+            advertised = {"advertised.listeners": f"PLAINTEXT://{kafka.plain}"}
+            self.pipeline.settings["broker-dc1"] |= advertised
+            self.pipeline.rewrite([source(TOPIC, self.oracle.folder)])
 
     def _made(self, name: str) -> dict[str, str]:
-        if self._way == "certificate":
-            return self.kafka.certified(name)
-        self.kafka.add_user(name)
-        return self.kafka.login(name)
+        if self._way == "password":
+            assert isinstance(self.kafka, SecuredKafka)
+            self.kafka.add_user(name)
+            return self.kafka.login(name)
+        return self.kafka.certified(name)
 
     def of(self, name: str) -> dict[str, str]:
         """Returns the settings of a client that is this user."""
@@ -134,18 +179,20 @@ class Secured:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Secured]:
-    folder = tmp_path_factory.mktemp(f"secured-by-{way}")
+    folder = tmp_path_factory.mktemp(f"secured-by-{way.replace(' ', '-')}")
     (folder / "kafka").mkdir()
-    kafka = SecuredKafka(folder / "kafka")
-    with kafka.running():
-        kafka.create_topic(AUDIT)
-        give_rights(kafka)
+    with contextlib.ExitStack() as stack:
+        kafka: SecuredKafka | OurBroker
+        if way == "our broker":
+            kafka = OurBroker(folder / "kafka")
+        else:
+            kafka = stack.enter_context(SecuredKafka(folder / "kafka").running())
+            kafka.create_topic(AUDIT)
+            give_rights(kafka)
         made = Secured(folder, kafka, way)
-        try:
-            made.pipeline.start()
-            yield made
-        finally:
-            made.pipeline.stop()
+        stack.callback(made.pipeline.stop)
+        made.pipeline.start()
+        yield made
 
 
 def test_lines_become_rows_and_are_complete(site: Secured) -> None:
@@ -241,7 +288,7 @@ def test_spark_reads(site: Secured, tmp_path: Path) -> None:
 @pytest.mark.foreign
 def test_tasks_on_a_spark_cluster(site: Secured, hdfs: Hdfs, tmp_path: Path, way: str) -> None:
     """Tasks on the workers of a Spark cluster log in by the files of the workers' hosts."""
-    output = f"{hdfs.url}/secured-by-{way}"
+    output = f"{hdfs.url}/secured-by-{way.replace(' ', '-')}"
     with SparkCluster(tmp_path).running() as workers:
         properties = {
             "output": output, "spark.master": workers.url, "spark.above.offsets": "0",
