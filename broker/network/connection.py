@@ -121,12 +121,6 @@ class Connection:
         return bool(self._outbox) or self.transport.has_sealed
 
     @property
-    def has_input(self) -> bool:
-        """Whether there are requests to handle, or bytes to receive, without a further event of the
-        socket."""
-        return self.has_more or self.transport.has_received
-
-    @property
     def is_busy(self) -> bool:
         """Whether the client waits for an answer, or an answer is being sent."""
         return bool(self._slots or self._outbox)
@@ -183,7 +177,7 @@ class Connection:
                 return False
             sent_bytes += sent
             self.sent_bytes += sent
-        return transport.flush()
+        return not transport.has_sealed or transport.flush()
 
     def close(self) -> None:
         """Closes the socket and drops all requests and answers. A second call does nothing."""
@@ -216,7 +210,7 @@ class Connection:
             if len(buffers) == _JOIN_MAX:
                 break
             buffers.append(piece)
-        sent = self.transport.send(buffers, more=more)
+        sent = self.transport.send(buffers, more)
         self._outbox_bytes -= sent
         left = sent
         while left:

@@ -360,12 +360,14 @@ class Loop:
         else:
             self.queued.release(connection)
         self._shares.charge(connection, cost)
-        self._wait_if_ready(connection)
+        if connection.has_more or connection.transport.has_received:
+            self._go_on(connection)
         self._listen_to(connection)
 
-    def _wait_if_ready(self, connection: Connection) -> None:
-        may_go_on = not (connection.is_full or connection.is_held_back)
-        if may_go_on and connection.has_input:
+    def _go_on(self, connection: Connection) -> None:
+        """Serves a connection in this turn or the next one without a further event of its socket,
+        unless something else must happen before."""
+        if not (connection.is_full or connection.is_held_back):
             self._shares.wait(connection)
 
     def _receive(self, connection: Connection) -> int:
@@ -471,7 +473,7 @@ class Loop:
             return
         sent_before = connection.sent_bytes
         try:
-            connection.send()
+            is_sent = connection.send()
         except OSError:
             self.drop(connection, "disconnected")
             return
@@ -482,14 +484,14 @@ class Loop:
             assert self._service is not None
             self._service.unreadable(error)
             return
-        unsent_bytes = connection.unsent_bytes
-        if unsent_bytes > UNSENT_BYTES_MIN:
-            self.unsent.hold(connection, connection.address, unsent_bytes)
+        if not is_sent and connection.unsent_bytes > UNSENT_BYTES_MIN:
+            self.unsent.hold(connection, connection.address, connection.unsent_bytes)
         elif connection in self.unsent:
             self.unsent.release(connection)
         self._shares.charge(connection, (connection.sent_bytes - sent_before) // BYTES_PER_COST)
         self._listen_to(connection)
-        self._wait_if_ready(connection)
+        if connection.has_more or connection.transport.has_received:
+            self._go_on(connection)
 
     def _accept(self, listener: Listener) -> None:
         refused_before = listener.refused_count
@@ -527,7 +529,8 @@ class Loop:
         self._open(connection)
         # The client may have sent its first request with the last bytes of the handshake.
         connection.readable = connection.transport.has_received
-        self._wait_if_ready(connection)
+        if connection.has_more or connection.transport.has_received:
+            self._go_on(connection)
         self._listen_to(connection)
 
     def _open(self, connection: Connection) -> None:

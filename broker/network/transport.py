@@ -49,7 +49,7 @@ class Transport(Protocol):
         """Returns the descriptor of the socket."""
         ...
 
-    def send(self, buffers: Sequence[Buffer], *, more: bool) -> int:
+    def send(self, buffers: Sequence[Buffer], more: bool) -> int:
         """Takes bytes from the first buffers. more: whether others follow at once. Returns their
         number. Raises BlockingIOError and OSError."""
         ...
@@ -87,7 +87,7 @@ class PlainTransport:
         """Returns the descriptor of the socket."""
         return self._descriptor
 
-    def send(self, buffers: Sequence[Buffer], *, more: bool) -> int:
+    def send(self, buffers: Sequence[Buffer], more: bool) -> int:
         """See Transport."""
         flags = socket.MSG_MORE if more else 0
         if len(buffers) == 1:
@@ -144,7 +144,7 @@ class TlsTransport:
         """Returns the descriptor of the socket."""
         return self._tls.fileno()
 
-    def send(self, buffers: Sequence[Buffer], *, more: bool) -> int:
+    def send(self, buffers: Sequence[Buffer], more: bool) -> int:
         """See Transport."""
         return self._tls.sendmsg(buffers)
 

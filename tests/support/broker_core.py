@@ -101,7 +101,7 @@ class CoreClient:
         while not self.is_closed:
             try:
                 if left:
-                    left = left[self._transport.send([left], more=False) :]
+                    left = left[self._transport.send([left], False) :]
                 elif self._transport.flush():
                     return
                 else:
