@@ -169,3 +169,12 @@ def test_systemd_understands_both_forms(unit: str, every: str, tmp_path: Path) -
     section = "[Timer]" if unit.endswith(".timer") else "[Service]"
     drop_in.write_text(f"{drop_in.read_text()}\n{section}\nProtectHomes=yes\n")
     assert any("ProtectHomes" in line for line in said_about(file))
+
+
+def test_the_recount_reaches_a_secured_kafka_as_the_loader_does() -> None:
+    """The recount's unit has the loader's settings for TLS and its login."""
+    given = {"security.protocol": "SASL_SSL", "sasl.username": "loads", "ssl.ca.location": "/ca"}
+    found = role(loader_settings={**given, "spark.conf": {}}, skidway_signatures="off")
+    unit = found["common_overrides"]["skidway-recount.service"]["Service"]["Environment"]
+    words = " ".join(f"--set {key}={value}" for key, value in given.items())
+    assert unit[-1] == f'"RECOUNT_SETTINGS={words}"'
