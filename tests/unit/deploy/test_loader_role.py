@@ -176,5 +176,5 @@ def test_the_recount_reaches_a_secured_kafka_as_the_loader_does() -> None:
     given = {"security.protocol": "SASL_SSL", "sasl.username": "loads", "ssl.ca.location": "/ca"}
     found = role(loader_settings={**given, "spark.conf": {}}, skidway_signatures="off")
     unit = found["common_overrides"]["skidway-recount.service"]["Service"]["Environment"]
-    words = " ".join(f"--set {key}={value}" for key, value in given.items())
+    words = " ".join(f"--set {key}={given[key]}" for key in sorted(given))
     assert unit[-1] == f'"RECOUNT_SETTINGS={words}"'
