@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from skidway.demo.site import DATACENTER
-from support.following import EVERYWHERE, HOST, begins_of, states, traced
-from support.processes import call_skidway, free_port
+from support.following import EVERYWHERE, HOST, begins_of, follows, states, traced
+from support.processes import call_skidway, eventually, free_port
 from support.trials import Stage, Stories, Story, Told, Trial
 
 STORIES = Stories()
@@ -47,9 +47,10 @@ def lines_followed_through_all_tiers(trial: Trial) -> Told:
     trial.settle()
     trial.pipeline.wait_mirrored(trial.topics)
     end = sum(len(line) + 1 for line in lines)
+    wanted = EVERYWHERE | {"hdfs": "not yet"}
+    eventually(lambda: follows(trial, f"{HOST}:{path}:{end + 3}", wanted))
     status, before = traced(trial, f"{HOST}:{path}:{end + 3}")
     assert status == 1
-    assert states(before["lines"][0]) == EVERYWHERE | {"hdfs": "not yet"}
     assert before["lines"][0]["first_without"] == "hdfs"
 
     status, after = traced(trial, f"{HOST}:{path}:{begins[7] + 3}")

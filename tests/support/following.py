@@ -36,6 +36,14 @@ def states(line: dict[str, Any]) -> dict[str, str]:
     return {each["tier"]: each["state"] for each in line["tiers"]}
 
 
+def follows(trial: Trial, place: str, wanted: dict[str, str]) -> bool:
+    """Returns whether a line has these states. False also until the collector has read of it."""
+    try:
+        return states(traced(trial, place)[1]["lines"][0]) == wanted
+    except AssertionError:
+        return False
+
+
 def begins_of(lines: list[str]) -> list[int]:
     """Returns the byte position at which each line begins in a file with only these lines."""
     return [sum(len(line.encode()) + 1 for line in lines[:number]) for number in range(len(lines))]
