@@ -17,6 +17,7 @@ from support.certificates import Authority
 from support.processes import eventually
 
 TOPIC = "logs"
+IN_FLIGHT_MAX = 1_000
 
 
 @pytest.fixture
@@ -67,10 +68,11 @@ class Load:
                 self.acknowledged.append(message.value())  # type: ignore[attr-defined]
 
         while not self._ended.is_set():
-            for _ in range(20):
+            for _ in range(20 if len(producer) < IN_FLIGHT_MAX else 0):
                 producer.produce(TOPIC, b"%s-%d" % (name.encode(), number), on_delivery=delivered)
                 number += 1
             producer.poll(0.02)
+        producer.purge()  # a revoked client can deliver nothing more
         producer.flush(60)
 
 
