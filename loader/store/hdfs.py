@@ -15,7 +15,6 @@ from uuid import uuid4
 
 from hdfs_native import WriteOptions
 
-from skidway.audit.output.hdfs.answer import in_time
 from skidway.audit.output.hdfs.failures import failures
 from skidway.audit.output.hdfs.output import HdfsOutput
 from skidway.loader.store import PARTIAL_SUFFIX, OutcomeUnclear, StoreConnection, StoreWriter
@@ -37,7 +36,9 @@ class HdfsStore(HdfsOutput):
         options = WriteOptions(
             permission=self.connection.modes.file, overwrite=True, create_parent=True
         )
-        return HdfsWriter(self._server + target, lambda: self._client.create(target, options))
+        return HdfsWriter(
+            self._server + target, lambda: self._client.create(target, options), self._answers
+        )
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
         staged = f"{scratch}/{posixpath.basename(path)}.{uuid4().hex}{PARTIAL_SUFFIX}"
@@ -61,7 +62,7 @@ class HdfsStore(HdfsOutput):
     def delete(self, path: str) -> None:
         with failures("delete", self._named(path)):
             try:
-                in_time(lambda: self._client.delete(self._at(path), recursive=True))
+                self._answers.get(lambda: self._client.delete(self._at(path), recursive=True))
             except FileNotFoundError:
                 return
 
@@ -80,10 +81,10 @@ class HdfsStore(HdfsOutput):
 
     def _rename(self, source: str, target: str, *, overwrite: bool) -> None:
         old, new = self._at(source), self._at(target)
-        in_time(lambda: self._client.rename(old, new, overwrite=overwrite))
+        self._answers.get(lambda: self._client.rename(old, new, overwrite=overwrite))
 
     def _make_parent(self, path: str) -> None:
         parent = posixpath.dirname(self._at(path))
         with failures("make the directory", self._server + parent):
             mode = self.connection.modes.directory
-            in_time(lambda: self._client.mkdirs(parent, mode, create_parent=True))
+            self._answers.get(lambda: self._client.mkdirs(parent, mode, create_parent=True))

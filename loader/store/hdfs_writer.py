@@ -20,7 +20,7 @@ from typing import Final
 from hdfs_native import FileWriter
 
 from skidway.audit.output import StoreUnreachable
-from skidway.audit.output.hdfs.answer import in_time
+from skidway.audit.output.hdfs.answer import Answers
 from skidway.audit.output.hdfs.failures import failures
 
 WRITE_BYTES: Final = 4 << 20
@@ -59,8 +59,8 @@ class HdfsWriter:
     create: a function that creates the file, and overwrites an existing file.
     """
 
-    def __init__(self, path: str, create: Callable[[], FileWriter]) -> None:
-        self._path, self._create = path, create
+    def __init__(self, path: str, create: Callable[[], FileWriter], answers: Answers) -> None:
+        self._path, self._create, self._answers = path, create, answers
         self._file = self._created()
         self._pending = bytearray()
         self._written = False
@@ -126,14 +126,14 @@ class HdfsWriter:
 
     def _created(self) -> FileWriter:
         with failures("write", self._path):
-            return in_time(self._create)
+            return self._answers.get(self._create)
 
     def _append(self, data: bytes) -> None:
         with failures("write", self._path):
-            in_time(lambda: self._file.write(data))
+            self._answers.get(lambda: self._file.write(data))
 
     def _end(self, within_s: float) -> None:
         with failures("write", self._path):
             if self._pending or self._written:
-                in_time(self._file.hsync, within_s)
-            in_time(self._file.close)
+                self._answers.get(self._file.hsync, within_s)
+            self._answers.get(self._file.close)

@@ -12,6 +12,7 @@ from hdfs_native import Client
 
 from skidway.audit.output import OutputConnection
 from skidway.audit.output.hadoop_client import HadoopClient
+from skidway.audit.output.hdfs.answer import Answers
 from skidway.audit.output.hdfs.client import connect
 from support import peers
 from support.places import LOOPBACK, Place
@@ -56,7 +57,7 @@ kdc_tcp_listen = {host}:{port}
 def administrator(kdc: Kdc, url: str, conf_dir: str | None = None) -> Client:
     """Returns a client of the superuser of an HDFS with Kerberos."""
     superuser = HadoopClient(conf_dir, f"nn/{kdc.host}@{REALM}", str(kdc.service("nn")))
-    return connect(OutputConnection(f"{url}/logs", superuser))[1]
+    return connect(OutputConnection(f"{url}/logs", superuser), Answers())[1]
 
 
 def give_logs(client: Client) -> None:

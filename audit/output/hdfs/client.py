@@ -13,7 +13,7 @@ from skidway.audit.output import OutputConnection, StoreFailed
 from skidway.audit.output.hadoop_client import PRINCIPAL, HadoopClient
 from skidway.audit.output.hdfs import configuration, keytab
 from skidway.audit.output.hdfs.address import Address, NameNode, address_of
-from skidway.audit.output.hdfs.answer import in_time
+from skidway.audit.output.hdfs.answer import Answers
 from skidway.audit.output.hdfs.configuration import Configuration
 from skidway.audit.output.hdfs.failures import failures
 from skidway.audit.output.hdfs.handshake import Answer, ask
@@ -30,7 +30,7 @@ _TOKENS: Final = "HADOOP_TOKEN_FILE_LOCATION"
 
 
 def connect(
-    connection: OutputConnection, environ: Mapping[str, str] = os.environ
+    connection: OutputConnection, answers: Answers, environ: Mapping[str, str] = os.environ
 ) -> tuple[Address, Client]:
     """Returns the address of an output, and a client for it. Raises ConfigurationRefused, and
     StoreFailed if the NameNode does not authenticate as expected, or a file cannot be read."""
@@ -39,9 +39,9 @@ def connect(
     known = configuration.read(hadoop.conf_dir, environ=environ)
     address = address_of(connection.url, known)
     is_kerberos = known.is_kerberos or hadoop.principal is not None
-    answers = {each: ask(each.place) for each in address.name_nodes}
-    _check_answers(address, answers, is_kerberos=is_kerberos)
-    settings = _without_silent(answers) | {
+    said = {each: ask(each.place) for each in address.name_nodes}
+    _check_answers(address, said, is_kerberos=is_kerberos)
+    settings = _without_silent(said) | {
         "dfs.client.failover.max.attempts": str(ATTEMPTS * len(address.name_nodes)),
         "dfs.client.failover.sleep.max.millis": "3000",
     }
@@ -53,7 +53,7 @@ def connect(
             identity = _identity(hadoop)
     directory = None if known.directory is None else str(known.directory)
     with failures("connect to", address.server):
-        return address, in_time(
+        return address, answers.get(
             lambda: Client(f"{address.server}/", settings, directory, **identity)
         )
 

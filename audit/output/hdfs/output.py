@@ -9,7 +9,7 @@ from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 from skidway.audit.output import FileEntry, OutputConnection
-from skidway.audit.output.hdfs.answer import in_time
+from skidway.audit.output.hdfs.answer import Answers
 from skidway.audit.output.hdfs.client import connect
 from skidway.audit.output.hdfs.failures import failures
 
@@ -18,7 +18,8 @@ class HdfsOutput:
     """Reads the files below one folder of HDFS."""
 
     def __init__(self, connection: OutputConnection) -> None:
-        address, self._client = connect(connection)
+        self._answers = Answers()
+        address, self._client = connect(connection, self._answers)
         self._server, self._root = address.server, address.root
 
     @property
@@ -30,7 +31,7 @@ class HdfsOutput:
         """See Output."""
         with failures("look at", self._named(path)):
             try:
-                found = in_time(lambda: self._client.get_file_info(self._at(path)))
+                found = self._answers.get(lambda: self._client.get_file_info(self._at(path)))
             except FileNotFoundError:
                 return None
         return int(found.length)
@@ -45,10 +46,10 @@ class HdfsOutput:
     def open(self, path: str) -> IO[bytes] | None:
         with failures("read", self._named(path)):
             try:
-                file = in_time(lambda: self._client.read(self._at(path)))
+                file = self._answers.get(lambda: self._client.read(self._at(path)))
             except FileNotFoundError:
                 return None
-        return cast("IO[bytes]", HdfsReader(self._named(path), file))
+        return cast("IO[bytes]", HdfsReader(self._named(path), file, self._answers))
 
     def files(self, path: str) -> Iterator[FileEntry]:
         below = len(self._root) + 1
@@ -68,7 +69,9 @@ class HdfsOutput:
         with failures("list", self._named(path)):
             try:
                 at = self._at(path)
-                return in_time(lambda: list(self._client.list_status(at, recursive=False)))
+                return self._answers.get(
+                    lambda: list(self._client.list_status(at, recursive=False))
+                )
             except FileNotFoundError:
                 return []
 
@@ -85,9 +88,9 @@ class HdfsReader(io.RawIOBase):
     """An open HDFS file. If a DataNode does not answer, reading raises `StoreUnreachable` and not
     `StoreFailed`, because the file may be undamaged."""
 
-    def __init__(self, path: str, file: Any) -> None:
+    def __init__(self, path: str, file: Any, answers: Answers) -> None:
         super().__init__()
-        self._path, self._file = path, file
+        self._path, self._file, self._answers = path, file, answers
 
     def readable(self) -> bool:
         return True
@@ -98,7 +101,7 @@ class HdfsReader(io.RawIOBase):
     def read(self, size: int | None = -1, /) -> bytes:
         """Reads at most `size` bytes, or all bytes that are left if no size is given."""
         with failures("read", self._path):
-            return bytes(in_time(lambda: self._file.read(-1 if size is None else size)))
+            return bytes(self._answers.get(lambda: self._file.read(-1 if size is None else size)))
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """Moves to a position in the file, and returns this position."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from skidway.audit.output import StoreFailed, StoreUnreachable
+from skidway.audit.output.hdfs.answer import Answers
 from skidway.loader.store import hdfs_writer
 from skidway.loader.store.hdfs_writer import BEGINNINGS_MAX, WRITE_BYTES, HdfsWriter
 
@@ -55,7 +56,7 @@ def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
     """The NameNode may choose a dead DataNode for a new file. The loader's writer then begins the
     file again, so that the file has all bytes exactly once."""
     made = Made(REFUSED, REFUSED)
-    writer = HdfsWriter("hdfs://nn/f", made)
+    writer = HdfsWriter("hdfs://nn/f", made, Answers())
     writer.write(b"one")
     writer.write(b"two")
     writer.close()
@@ -68,19 +69,19 @@ def test_a_file_that_never_begins_is_given_up() -> None:
     does not begin a file again if the NameNode refuses the bytes. It does not begin a large file
     again either, because it no longer has the first part of the file in memory."""
     made = Made(*[REFUSED] * 100)
-    writer = HdfsWriter("hdfs://nn/f", made)
+    writer = HdfsWriter("hdfs://nn/f", made, Answers())
     writer.write(b"one")
     with pytest.raises(StoreUnreachable, match="Connection refused"):
         writer.close()
     assert len(made.files) == BEGINNINGS_MAX
     made = Made(QUOTA)
-    writer = HdfsWriter("hdfs://nn/f", made)
+    writer = HdfsWriter("hdfs://nn/f", made, Answers())
     writer.write(b"one")
     with pytest.raises(StoreFailed, match="quota"):
         writer.close()
     assert len(made.files) == 1
     made = Made(None, REFUSED)
-    writer = HdfsWriter("hdfs://nn/f", made)
+    writer = HdfsWriter("hdfs://nn/f", made, Answers())
     writer.write(bytes(WRITE_BYTES))
     writer.write(b"more")
     with pytest.raises(StoreUnreachable):
@@ -104,13 +105,13 @@ def test_a_file_begins_again_after_the_name_node_was_away_for_a_moment(
             raise error
         return made()
 
-    writer = HdfsWriter("hdfs://nn/f", create)
+    writer = HdfsWriter("hdfs://nn/f", create, Answers())
     writer.write(b"one")
     writer.close()
     assert [each.content for each in made.files] == [b"", b"one"]
     assert pauses == [hdfs_writer.CREATION_PAUSE_S] * 2
     made, answers = Made(REFUSED), [None, QUOTA]
-    writer = HdfsWriter("hdfs://nn/f", create)
+    writer = HdfsWriter("hdfs://nn/f", create, Answers())
     writer.write(b"one")
     with pytest.raises(StoreFailed, match="quota"):
         writer.close()
@@ -135,31 +136,31 @@ def test_a_file_begins_again_where_its_sync_does_not_return(
     monkeypatch.setattr(hdfs_writer, "SYNC_S", 0.01)
     monkeypatch.setattr(hdfs_writer, "LARGE_SYNC_S", 0.01)
     files = [Stuck(iter(())), Stuck(iter(())), File(iter(()))]
-    writer = HdfsWriter("hdfs://nn/f", iter(files).__next__)  # type: ignore[arg-type]
+    writer = HdfsWriter("hdfs://nn/f", iter(files).__next__, Answers())  # type: ignore[arg-type]
     writer.write(b"one")
     writer.close()
     assert (files[-1].content, [each.closed for each in files]) == (b"one", [False, False, True])
-    writer = HdfsWriter("hdfs://nn/f", iter(files).__next__)  # type: ignore[arg-type]
+    writer = HdfsWriter("hdfs://nn/f", iter(files).__next__, Answers())  # type: ignore[arg-type]
     writer.write(bytes(WRITE_BYTES))
     with pytest.raises(StoreUnreachable, match="no answer"):
         writer.close()
     Stuck.ended.set()
 
 
-def test_how_long_a_writer_waits_for_syncs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_long_a_writer_waits_for_syncs_is_bounded() -> None:
     """The loader's writer waits for each hsync only for a certain time. After every three hsyncs
     that did not return, it doubles this time, up to a limit. Attempts that fail at once, because a
     DataNode refuses the connection, do not make the wait longer."""
     waits: list[float] = []
 
-    def answer(call: Callable[[], object], within_s: float | None = None) -> object:
-        if within_s is None:
-            return call()
-        waits.append(within_s)
-        raise TimeoutError("no answer")
+    class Never(Answers):
+        def get(self, call: Callable[[], Any], within_s: float | None = None) -> Any:
+            if within_s is None:
+                return call()
+            waits.append(within_s)
+            raise TimeoutError("no answer")
 
-    monkeypatch.setattr(hdfs_writer, "in_time", answer)
-    writer = HdfsWriter("hdfs://nn/f", Made(REFUSED, REFUSED))
+    writer = HdfsWriter("hdfs://nn/f", Made(REFUSED, REFUSED), Never())
     writer.write(b"one")
     with pytest.raises(StoreUnreachable, match="no answer"):
         writer.close()

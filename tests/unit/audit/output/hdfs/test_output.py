@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from skidway.audit.output.hdfs.answer import Answers
 from skidway.audit.output.hdfs.output import HdfsOutput
 
 
@@ -32,6 +33,7 @@ class _Client:
 def _output(tree: dict[str, list[_Status] | None]) -> HdfsOutput:
     output: Any = object.__new__(HdfsOutput)
     output._server, output._root, output._client = "hdfs://nn:8020", "/out", _Client(tree)
+    output._answers = Answers()
     return output  # type: ignore[no-any-return]
 
 
