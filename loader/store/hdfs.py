@@ -36,8 +36,10 @@ class HdfsStore(HdfsOutput):
         options = WriteOptions(
             permission=self.connection.modes.file, overwrite=True, create_parent=True
         )
+        # `inner`: Python closes the client's own FileWriter when nobody refers to it any more, and
+        # waits for ever for a NameNode that does not answer.
         return HdfsWriter(
-            self._server + target, lambda: self._client.create(target, options), self._answers
+            self._server + target, lambda: self._client.inner.create(target, options), self._answers
         )
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:

@@ -15,9 +15,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
-
-from hdfs_native import FileWriter
+from typing import Final, Protocol
 
 from skidway.audit.output import StoreUnreachable
 from skidway.audit.output.hdfs.answer import Answers
@@ -53,13 +51,23 @@ LARGE_SYNC_S: Final = 60.0
 because it no longer has all bytes in memory."""
 
 
+class HdfsFile(Protocol):
+    """An open file of the HDFS client."""
+
+    def write(self, data: bytes, /) -> int: ...
+
+    def hsync(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
 class HdfsWriter:
     """A new HDFS file.
 
     create: a function that creates the file, and overwrites an existing file.
     """
 
-    def __init__(self, path: str, create: Callable[[], FileWriter], answers: Answers) -> None:
+    def __init__(self, path: str, create: Callable[[], HdfsFile], answers: Answers) -> None:
         self._path, self._create, self._answers = path, create, answers
         self._file = self._created()
         self._pending = bytearray()
@@ -124,7 +132,7 @@ class HdfsWriter:
             else:
                 return
 
-    def _created(self) -> FileWriter:
+    def _created(self) -> HdfsFile:
         with failures("write", self._path):
             return self._answers.get(self._create)
 
