@@ -298,7 +298,7 @@ def test_versions_are_those_registered(skidway_broker: SkidwayBroker) -> None:
 
 BAD = {
     "http": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "FrameTooLarge"),
-    "tls": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "FrameTooLarge"),
+    "tls": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "UnexpectedTls"),
     "negative": (struct.pack(">i", -5), "FrameTooLarge"),
     "huge": (struct.pack(">i", 1 << 30), "FrameTooLarge"),
     "short": (struct.pack(">i", 3) + b"abc", "Truncated"),
