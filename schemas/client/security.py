@@ -10,6 +10,7 @@ from pathlib import Path
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.security.contexts import TlsFiles, client_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +41,6 @@ class Security:
         """Returns the TLS context for https. Raises `ConfigurationRefused` for files that cannot be
         used."""
         try:
-            context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
-            if self.certificate is not None:
-                context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
-        except (OSError, ssl.SSLError) as error:
-            files = ", ".join(str(f) for f in (self.ca, self.certificate, self.key) if f)
-            raise ConfigurationRefused(
-                f"The files for TLS cannot be used ({files}): {error.strerror or error}."
-            ) from error
-        return context
-
-
-def _refuse_password() -> str:
-    """Raises an error. OpenSSL calls this function if the key is encrypted; without this function,
-    OpenSSL would ask for a password on the terminal."""
-    raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")
+            return client_context(TlsFiles(self.certificate, self.key, self.ca))
+        except ConfigurationRefused as error:
+            raise ConfigurationRefused(f"schema.registry.{error}") from error

@@ -95,14 +95,7 @@ class OurBroker:
 
     def certified(self, name: str) -> dict[str, str]:
         """See SecuredKafka."""
-        pair = self.authority.sign(name)
-        return {
-            "bootstrap.servers": self._mutual,
-            "security.protocol": "SSL",
-            "ssl.ca.location": str(self.authority.certificate),
-            "ssl.certificate.location": str(pair.certificate),
-            "ssl.key.location": str(pair.key),
-        }
+        return self.authority.client(self._mutual, self.authority.sign(name))
 
 
 class Secured:

@@ -76,6 +76,16 @@ class Authority:
         )
         return pair
 
+    def client(self, address: str, pair: Pair) -> dict[str, str]:
+        """Returns the settings of a client of ours that shows this certificate."""
+        return {
+            "bootstrap.servers": address,
+            "security.protocol": "SSL",
+            "ssl.ca.location": str(self.certificate),
+            "ssl.certificate.location": str(pair.certificate),
+            "ssl.key.location": str(pair.key),
+        }
+
     def revoke(self, *pairs: Pair) -> Path:
         """Returns a new list of revoked certificates, in place of the one before."""
         now = datetime.datetime.now(datetime.UTC)

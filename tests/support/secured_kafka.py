@@ -157,11 +157,4 @@ class SecuredKafka:
 
     def certified(self, name: str, pair: Pair | None = None) -> dict[str, str]:
         """Returns the settings of a client with a certificate of this name."""
-        pair = pair or self.authority.sign(name)
-        return {
-            "bootstrap.servers": self.mutual,
-            "security.protocol": "SSL",
-            "ssl.ca.location": str(self.authority.certificate),
-            "ssl.certificate.location": str(pair.certificate),
-            "ssl.key.location": str(pair.key),
-        }
+        return self.authority.client(self.mutual, pair or self.authority.sign(name))
