@@ -23,7 +23,6 @@ Packages, from the lowest layer to the highest::
     partitions     the partitions that this broker leads: high watermarks, flushes
     groups         consumer groups of standard Kafka clients, and their committed offsets
     settings       all settings of the program
-    certificate_watch  looks whether files for TLS were replaced
     topics         creating, deleting and hosting topics
     expiry         deletes old segments (retention), unless a group still needs them
     broker         the object that contains all these parts, for the handlers of requests

@@ -7,7 +7,6 @@ series is limited.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -18,7 +17,6 @@ from skidway.broker.broker import Broker
 from skidway.broker.groups.coordinator import Groups
 from skidway.broker.log.log_directory import LogDirectory
 from skidway.broker.network.handshakes import Handshakes
-from skidway.broker.network.listener_tls import ListenerTls
 
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 
@@ -26,15 +24,8 @@ Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 class BrokerCollector(Collector):
     """The metrics of one broker."""
 
-    def __init__(
-        self,
-        broker: Broker,
-        mirrors: Callable[[], list[dict[str, Any]]],
-        tls: ListenerTls | None = None,
-    ) -> None:
-        """mirrors: a function that returns the mirrors' status (see broker.mirror.status). tls: of
-        the listeners, if any of them has TLS."""
-        self._tls = tls
+    def __init__(self, broker: Broker, mirrors: Callable[[], list[dict[str, Any]]]) -> None:
+        """mirrors: a function that returns the mirrors' status (see broker.mirror.status)."""
         self._broker = broker
         self._mirrors = mirrors
 
@@ -84,12 +75,6 @@ class BrokerCollector(Collector):
         yield _reasons("internal_errors", "Errors that are the broker's own bugs.", failures)
         yield _gauge("connections", "Open connections.", len(broker.loop.connections))
         yield from _of_handshakes(broker.loop.handshakes)
-        if self._tls is not None:
-            yield GaugeMetricFamily(
-                "skidway_certificate_expires_seconds",
-                "Seconds until the certificate of the listeners expires.",
-                value=self._tls.ends_s - time.time(),
-            )
         yield _gauge(
             "queued_request_bytes",
             "Memory of unhandled requests, see queued.max.request.bytes.",

@@ -11,7 +11,6 @@ from skidway.audit.topic.program_status import BrokerStatus, document_of
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import Catalog, LiveBroker
-from skidway.broker.certificate_watch import LOOK_MS, CertificateWatch
 from skidway.broker.coordination import store
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.producer_ids import Block, ProducerIds
@@ -45,6 +44,9 @@ from skidway.telemetry import Health, TelemetryServer
 STOP_WITHIN_MS = 10_000
 """A broker that is stopping waits at most this long until its logs are flushed and its last answers
 are sent."""
+
+CERTIFICATES_MS = 10_000
+"""How often the files for TLS are looked at. New connections use new files at once."""
 
 IDLE_GROUPS_MS = 10_000
 """The broker searches at this interval for groups without members. If ZooKeeper has an outdated
@@ -238,7 +240,7 @@ class Program:
     def _serve(self, cluster_id: str) -> None:
         assert self.broker is not None
         self.broker.own_status = lambda: document_of(self._own_status())
-        self._collector = BrokerCollector(self.broker, self._mirror_status, self._tls)
+        self._collector = BrokerCollector(self.broker, self._mirror_status)
         REGISTRY.register(self._collector)
         tell(self._settings.insecure())
         if self._settings.mirror_sources:
@@ -250,8 +252,7 @@ class Program:
         self.logs.checkpoint()  # also tells whether there is space
         self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
         if self._tls is not None:
-            watch = CertificateWatch(self._tls, self.loop.drop_revoked)
-            self._every(LOOK_MS, watch.look)
+            self._every(CERTIFICATES_MS, self._look_at_certificates)
         self._keep_groups(self.broker.groups, self.broker.topics)
         assert self._session is not None
         expiry = Expiry(
@@ -351,6 +352,13 @@ class Program:
             detail["certificates"] = self._tls.problem
         ok = self._serving and not self._stopping and not (stopped or offline or full)
         return Health(ok and not any(each["stopped"] for each in mirrors), detail)
+
+    def _look_at_certificates(self) -> None:
+        assert self._tls is not None
+        revoked = self._tls.look()
+        if revoked is not None:
+            _log.info("revocations_replaced", revoked=len(revoked))
+            self.loop.drop_revoked(revoked)
 
     def _own_status(self) -> BrokerStatus:
         session = self._session

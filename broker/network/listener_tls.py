@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import time
 from typing import Final
 
 from skidway.dataclass import dataclass
@@ -35,20 +34,24 @@ class ListenerTls:
     def __init__(self, files: TlsFiles, clients: ClientAuth, rules: PrincipalRules) -> None:
         """Raises ConfigurationRefused if a file cannot be used."""
         self._files, self._clients, self._rules = files, clients, rules
-        self.ends_s = 0.0
-        """When the certificate ends, in seconds since 1970."""
         self.revoked: frozenset[SerialOf] = frozenset()
         """The certificates that the authorities have revoked. A new object for each new list."""
-        self._contexts = Contexts(self._make, files.paths)
+        self._contexts = Contexts(self._make, files)
+        self._told = self.revoked
 
     @property
     def problem(self) -> str:
         """Why the files cannot be used now; the last good ones then stay in use."""
         return self._contexts.problem
 
-    def look(self) -> None:
-        """Reads the files again if one of them was replaced."""
+    def look(self) -> frozenset[SerialOf] | None:
+        """Reads the files again if one of them was replaced. Returns the revoked certificates if
+        their list was replaced since the last look: open connections may have them."""
         self._contexts.get()
+        if self.revoked is self._told:
+            return None
+        self._told = self.revoked
+        return self.revoked
 
     def accept(self, sock: socket.socket) -> TlsSocket:
         """Returns the server's end of a new connection."""
@@ -63,20 +66,11 @@ class ListenerTls:
         return Identity(self._rules.principal(certificate.subject), certificate.serial)
 
     def _make(self) -> ssl.SSLContext:
-        files = self._files
-        context = server_context(files, self._clients)
-        assert files.certificate is not None
+        crl, context = self._files.crl, server_context(self._files, self._clients)
         try:
-            ends_s = x509.first_end_s(files.certificate.read_bytes())
-            revoked = x509.revoked(files.crl.read_bytes()) if files.crl else frozenset()
+            revoked = x509.revoked(crl.read_bytes()) if crl else frozenset()
         except (OSError, Malformed) as error:  # replaced since OpenSSL has read it
-            raise ConfigurationRefused(f"the files of ssl.*.location changed: {error}") from error
-        if ends_s <= time.time():
-            ended = time.strftime("%Y-%m-%d", time.gmtime(ends_s))
-            raise ConfigurationRefused(
-                f"ssl.certificate.location: {files.certificate} has expired on {ended}."
-            )
-        self.ends_s = ends_s
+            raise ConfigurationRefused(f"ssl.crl.location: {crl} changed: {error}") from error
         if revoked != self.revoked:
             self.revoked = revoked
         return context

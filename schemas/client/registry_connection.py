@@ -32,7 +32,7 @@ class RegistryConnection:
     def check_files(self) -> None:
         """Raises ConfigurationRefused if the URLs need TLS, and its files cannot be used."""
         if any(each.scheme == "https" for each in parsed(self.urls)):
-            self.security.context()
+            self.security.contexts()
 
     def client(
         self, *, timeout_s: float = 10, pause: Callable[[float], None] = time.sleep

@@ -4,13 +4,12 @@ client supports HTTP basic authentication and TLS."""
 from __future__ import annotations
 
 import base64
-import ssl
 from dataclasses import field
 from pathlib import Path
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
-from skidway.security.contexts import TlsFiles, client_context
+from skidway.security.contexts import Contexts, TlsFiles, client_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +36,11 @@ class Security:
             raise ConfigurationRefused("schema.registry.basic.auth.user.info is not user:password.")
         return {"Authorization": f"Basic {base64.b64encode(self.user_info.encode()).decode()}"}
 
-    def context(self) -> ssl.SSLContext:
-        """Returns the TLS context for https. Raises `ConfigurationRefused` for files that cannot be
-        used."""
+    def contexts(self) -> Contexts:
+        """Returns the TLS contexts for https. Raises `ConfigurationRefused` for files that cannot
+        be used."""
+        files = TlsFiles(self.certificate, self.key, self.ca)
         try:
-            return client_context(TlsFiles(self.certificate, self.key, self.ca))
+            return Contexts(lambda: client_context(files), files)
         except ConfigurationRefused as error:
             raise ConfigurationRefused(f"schema.registry.{error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http
 import json
 import random
+import ssl
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -18,6 +19,7 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.http_answer import HttpAnswer
 from skidway.schemas.client.security import Security
 from skidway.schemas.client.urls import SETTING, parsed
+from skidway.security.contexts import Contexts
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 ROUNDS_MAX: Final = 4
@@ -104,6 +106,9 @@ class HttpTransport:
             **self._security.headers(),
         }
         self._pools: dict[tuple[str, str], HTTPConnectionPool] = {}
+        self._contexts: Contexts | None = None
+        self._context: ssl.SSLContext | None = None
+        """That of the pools."""
 
     def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
         """See `Transport`."""
@@ -142,13 +147,14 @@ class HttpTransport:
         return bytes(content)
 
     def _pool(self, url: SplitResult) -> HTTPConnectionPool:
+        if url.scheme == "https":
+            self._renew()
         key = (url.scheme, url.netloc)
         if key not in self._pools:
             host, timeout_s = url.hostname or "", self._timeout_s
             if url.scheme == "https":
-                context = self._security.context()
                 pool: HTTPConnectionPool = HTTPSConnectionPool(
-                    host, url.port or 443, timeout=timeout_s, ssl_context=context
+                    host, url.port or 443, timeout=timeout_s, ssl_context=self._context
                 )
                 pool.ConnectionCls = _SecureConnection
             else:
@@ -156,6 +162,16 @@ class HttpTransport:
                 pool.ConnectionCls = _Connection
             self._pools[key] = pool
         return self._pools[key]
+
+    def _renew(self) -> None:
+        """Forgets connections that were made with files for TLS that have been replaced."""
+        if self._contexts is None:
+            self._contexts = self._security.contexts()
+        if (context := self._contexts.get()) is not self._context:
+            self._context = context
+            for each in self._pools.values():
+                each.close()
+            self._pools.clear()
 
 
 class Requests:

@@ -105,7 +105,7 @@ class RegistrySettings(ZooKeeperSettings):
             return None
         files = TlsFiles(self.certificate, self.key, self.ca, self.crl)
         clients = cast("ClientAuth", self.client_certificates.lower())
-        return Contexts(lambda: server_context(files, clients), files.paths)
+        return Contexts(lambda: server_context(files, clients), files)
 
     @property
     def users(self) -> Users | None:

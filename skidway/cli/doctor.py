@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from skidway import machine
+from skidway import certificates, machine
 from skidway.cli.options import add_json_option
 from skidway.cli.output import print_json
 from skidway.machine import Finding
+from skidway.settings import DEFAULT_DIRECTORY
 
 PART = "part "
 MARKS = {"good": "  ok ", "advice": "  !  ", "missing": "  X  "}
@@ -25,7 +26,7 @@ def register(subparsers: Any) -> None:
 
 
 def _run(args: argparse.Namespace) -> int:
-    findings = list(machine.examine(Path.cwd()))
+    findings = [*machine.examine(Path.cwd()), *certificates.examine(DEFAULT_DIRECTORY)]
     missing = sum(finding.verdict == "missing" for finding in findings)
     if args.json:
         print_json({"ok": not missing, "findings": [asdict(finding) for finding in findings]})

@@ -265,7 +265,7 @@ async def _serve(
     background: list[asyncio.Task[Any]] = []
     if tls is not None:
         servers.append((make(_renewing(tls), started), encrypted))
-        background.append(asyncio.create_task(_tell_problems(tls)))
+        background.append(asyncio.create_task(_look(tls)))
     loop = asyncio.get_running_loop()
 
     def end() -> None:
@@ -291,15 +291,9 @@ def _renewing(tls: Contexts) -> ssl.SSLContext:
     return first
 
 
-async def _tell_problems(tls: Contexts) -> None:
-    """Says in the log when the files of TLS were replaced, and when they cannot be used, so that
-    the last good ones still count."""
-    problem, context = "", tls.get()
+async def _look(tls: Contexts) -> None:
+    """Looks at the files of TLS, so that the log says soon, and without a client, whether they can
+    be used."""
     while True:
         await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)
-        if tls.get() is not context:
-            context = tls.get()
-            _log.info("registry_certificate_read")
-        if tls.problem and tls.problem != problem:
-            _log.error("registry_certificate_refused", reason=tls.problem)
-        problem = tls.problem
+        tls.get()

@@ -100,7 +100,7 @@ class KafkaSecurity:
 
         files = TlsFiles(self.certificate, self.key, self.ca, self.crl)
         is_checked = self.checks_name == "https"
-        return Contexts(lambda: client_context(files, checks_name=is_checked), files.paths)
+        return Contexts(lambda: client_context(files, checks_name=is_checked), files)
 
     def login(self) -> Login | None:
         """Returns the login with the password as the file has it now; None without SASL. Raises

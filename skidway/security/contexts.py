@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import contextlib
 import ssl
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+from skidway import log
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.security.expiry import end_of, show_end
 
 ClientAuth = Literal["none", "requested", "required"]
 """Whether a server asks its clients for a certificate, in Kafka's words (`ssl.client.auth`)."""
@@ -23,6 +26,7 @@ _VERIFY: Final = {
 }
 _CIPHERS: Final = "DEFAULT:@SECLEVEL=2"
 """OpenSSL's level 2 refuses keys of less than 112 bits of security: RSA below 2048 bits, SHA-1."""
+_log = log.get(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class TlsFiles:
 
 
 def server_context(files: TlsFiles, clients: ClientAuth = "none") -> ssl.SSLContext:
-    """Returns the context of a server, for TLS 1.2 and newer. Raises ConfigurationRefused."""
+    """Returns the context of a server, for TLS 1.2 and newer. Raises ConfigurationRefused, also if
+    its certificate has expired."""
     if files.certificate is None:
         raise ConfigurationRefused("ssl.certificate.location is missing.")
     if clients != "none" and files.ca is None:
@@ -56,6 +61,11 @@ def server_context(files: TlsFiles, clients: ClientAuth = "none") -> ssl.SSLCont
     context.num_tickets = 1
     _load(context, files)
     context.verify_mode = _VERIFY[clients]
+    if (ends_s := end_of(files.certificate)) <= time.time():
+        ended = time.strftime("%Y-%m-%d", time.gmtime(ends_s))
+        raise ConfigurationRefused(
+            f"ssl.certificate.location: {files.certificate} has expired on {ended}."
+        )
     return context
 
 
@@ -72,29 +82,38 @@ def client_context(files: TlsFiles, *, checks_name: bool = True) -> ssl.SSLConte
 
 class Contexts:
     """Owns the context of one listener or client, and makes it again when one of its files was
-    replaced.
+    replaced. It says in the log when that was done, and when the new files cannot be used, so that
+    the last good ones stay in use.
 
-    make: makes the context. files: those that it reads. problem: why the files cannot be used now;
-    the last good context then stays in use.
+    make: makes the context. files: those that it reads. problem: why the files cannot be used now.
     """
 
-    def __init__(self, make: Callable[[], ssl.SSLContext], files: Sequence[Path]) -> None:
+    def __init__(self, make: Callable[[], ssl.SSLContext], files: TlsFiles) -> None:
         """Raises ConfigurationRefused."""
         self._make, self._files = make, files
-        self._stamp = _stamp(files)
-        self._context = make()
+        self._stamp = _stamp(files.paths)
+        self._context = self._made()
         self.problem = ""
 
     def get(self) -> ssl.SSLContext:
         """Returns the context for a new connection."""
-        stamp = _stamp(self._files)
+        stamp = _stamp(self._files.paths)
         if stamp != self._stamp:
             self._stamp = stamp
             try:
-                self._context, self.problem = self._make(), ""
+                self._context, self.problem = self._made(), ""
             except ConfigurationRefused as error:
                 self.problem = str(error)
+                _log.error("certificates_refused", reason=self.problem)
+            else:
+                _log.info("certificates_read", files=[str(each) for each in self._files.paths])
         return self._context
+
+    def _made(self) -> ssl.SSLContext:
+        context, certificate = self._make(), self._files.certificate
+        if certificate is not None:
+            show_end(certificate, end_of(certificate))
+        return context
 
 
 def _load(context: ssl.SSLContext, files: TlsFiles) -> None:

@@ -92,7 +92,7 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
     line = give(site.offline, "registry", recipe(CERTIFICATES).replace("\n", " <<<second\n"))
     site.files["users"] += line + "\n"
     site.offline.run("cat >>/etc/skidway/registry/users", given=line + "\n")
-    for event in ("registry_certificate_read", "registry_users_read"):
+    for event in ("certificates_read", "registry_users_read"):
         eventually(
             lambda event=event: event in site.log(site.offline, "registry"),
             within_s=30, every_s=1, what=event,

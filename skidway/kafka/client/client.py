@@ -307,7 +307,7 @@ class Client:
     # asking
 
     def _any_address(self, now: float) -> Address | None:
-        return self.picture.next_address(self.session, Channel.CONTROL, now)
+        return self.picture.next_address(self.session, Channel.MAIN, now)
 
     def _ask(self, call: Call, choose: Callable[[float], Address | None]) -> Any:
         """Asks the broker that `choose` returns. If the connection ends, chooses and asks again.
@@ -319,10 +319,10 @@ class Client:
             if self._is_refused(now - begin):
                 raise self._unreachable(now - begin)
             address = choose(now)
-            if address is None or not self.session.usable(address, Channel.CONTROL, now):
+            if address is None or not self.session.usable(address, Channel.MAIN, now):
                 self.wait(min(_RETRY_WAIT_S, deadline - now))
                 continue
-            ticket = self.session.submit(address, Channel.CONTROL, call, inbox, now)
+            ticket = self.session.submit(address, Channel.MAIN, call, inbox, now)
             while not inbox and (now := self.clock.monotonic()) < deadline:
                 self.wait(deadline - now)
             self.session.forget(ticket)

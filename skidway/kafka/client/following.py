@@ -174,14 +174,14 @@ class LoopClient:
         """
         now = self._clock.monotonic()
         if address is None:
-            address = self._picture.next_address(self._session, Channel.CONTROL, now)
-        if address is None or not self._session.usable(address, Channel.CONTROL, now):
+            address = self._picture.next_address(self._session, Channel.MAIN, now)
+        if address is None or not self._session.usable(address, Channel.MAIN, now):
             self._refused -= 1  # below 0, because the session's own tickets are 0 or more
             why = Disconnected(self._session.last_failure or "no broker can be asked now")
             self._inbox.append(Answer(self._refused, None, why))
             return self._refused
         self._seen_count = -1
-        return self._session.submit(address, Channel.CONTROL, call, self._inbox, now)
+        return self._session.submit(address, Channel.MAIN, call, self._inbox, now)
 
     def looked_up(self) -> None:
         """Notes that the resolver has found an address, so that the next turn connects."""

@@ -64,9 +64,9 @@ class LogEnds:
             if address is not None and address not in busy:
                 leaders.setdefault(address, {})[tp] = picture.cluster.leader_epoch(tp)
         for address, epochs in leaders.items():
-            if session.usable(address, Channel.CONTROL, now):
+            if session.usable(address, Channel.MAIN, now):
                 call = _call(epochs)
-                ticket = session.submit(address, Channel.CONTROL, call, self._inbox, now)
+                ticket = session.submit(address, Channel.MAIN, call, self._inbox, now)
                 self._open[ticket] = address, epochs
 
     def end(self, tp: TopicPartition) -> int | None:

@@ -115,13 +115,13 @@ class Metadata:
             return
         if self._due_at is not None and now < self._due_at:
             return
-        address = self.next_address(session, Channel.CONTROL, now)
+        address = self.next_address(session, Channel.MAIN, now)
         if address is None:
             self._due_at = now + self._backoff.next_s()
             return
         self._stale, self._asked_at = False, now
         call = metadata_call(sorted(self._topics))
-        self._ticket = session.submit(address, Channel.CONTROL, call, self._inbox, now)
+        self._ticket = session.submit(address, Channel.MAIN, call, self._inbox, now)
 
     @property
     def next_deadline(self) -> float | None:

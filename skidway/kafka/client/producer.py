@@ -183,7 +183,7 @@ class Producer:
         picture.advance(session, now)  # first, so that the plan uses new metadata
 
         def usable(address: Address) -> bool:
-            return session.usable(address, Channel.PRODUCE, now)
+            return session.usable(address, Channel.MAIN, now)
 
         def leader(tp: TopicPartition) -> Address | None:
             return None if self._is_another(tp.topic) else picture.leader(tp)
@@ -191,7 +191,7 @@ class Producer:
         for planned in self._dispatch.plan(leader, usable, now, wall_ms):
             call = ProduceCall(self._acks, self._client.request_timeout_ms // 2, planned.data)
             to = planned.address
-            ticket = session.submit(to, Channel.PRODUCE, call, self._inbox, now)
+            ticket = session.submit(to, Channel.MAIN, call, self._inbox, now)
             self._requests[ticket] = planned.id
         picture.advance(session, now)
         self._take_identity(now)
@@ -229,8 +229,8 @@ class Producer:
         if not self._dispatch.identity_wanted:
             return
         session, picture = self._client.session, self._client.picture
-        address = picture.next_address(session, Channel.CONTROL, now)
+        address = picture.next_address(session, Channel.MAIN, now)
         if address is not None:
             inbox = self._identity_inbox
-            session.submit(address, Channel.CONTROL, init_producer_id_call(), inbox, now)
+            session.submit(address, Channel.MAIN, init_producer_id_call(), inbox, now)
             self._identity_asked = True

@@ -53,8 +53,8 @@ answer.
 class Channel(Enum):
     """The kind of requests that are sent on a connection."""
 
-    CONTROL = "control"
-    PRODUCE = "produce"
+    MAIN = "main"
+    """All but fetches: so an agent has one connection to a broker."""
     FETCH = "fetch"
 
 

@@ -128,7 +128,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
     good = (tmp_path / "registry.pem").read_bytes()
     _replace(tmp_path / "registry.pem", Authority(tmp_path, "third").certificate.read_bytes())
     eventually(
-        lambda: "registry_certificate_refused" in secured.program.output(),
+        lambda: "certificates_refused" in secured.program.output(),
         what="a certificate without its key is refused",
     )
     assert _certificate(secured) == shown
@@ -144,7 +144,8 @@ def test_a_revoked_certificate_is_refused_without_a_restart(
     zookeeper: str, tmp_path: Path, authority: Authority
 ) -> None:
     """If a client's certificate is revoked, or its authority is taken back, the registry refuses
-    the client's next connection, without a restart."""
+    the client's next connection, without a restart. The client may also be given new files while it
+    runs."""
     pair, known = authority.sign("registry"), authority.sign("client")
     trusted = tmp_path / "trusted.pem"
     trusted.write_bytes(authority.certificate.read_bytes())
@@ -168,10 +169,18 @@ def test_a_revoked_certificate_is_refused_without_a_restart(
         assert is_let_in()
         authority.revoke(known)
         assert not is_let_in()
-        authority.revoke()
+        crl = authority.revoke()
         assert is_let_in()
-        trusted.write_bytes(Authority(tmp_path, "fourth").certificate.read_bytes())
-        assert not is_let_in()
+        fourth = Authority(tmp_path, "fourth")
+        crl.write_bytes(crl.read_bytes() + fourth.revoke().read_bytes())
+        trusted.write_bytes(fourth.certificate.read_bytes())
+        resident = RegistryClient(url, security=security, pause=no_pause)
+        with pytest.raises(RegistryUnreachable):
+            resident.subjects()
+        renewed = fourth.sign("renewed")
+        _replace(known.key, renewed.key.read_bytes())
+        _replace(known.certificate, renewed.certificate.read_bytes())
+        assert resident.subjects() == []
 
 
 def test_certificates_of_clients_and_a_listener_without_tls(

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client import REGISTRY
 
-from skidway.broker.certificate_watch import CertificateWatch
 from skidway.broker.log.partition_log import PartitionLog
 from skidway.broker.network import handshakes
 from skidway.broker.network.connection import OUTBOX_BYTES_MAX
@@ -430,19 +430,21 @@ def test_replaced_files_are_used(site: Site, monkeypatch: pytest.MonkeyPatch) ->
     """A new certificate is shown to the next client. If its file is damaged, the last good one
     stays in use, and the problem is told."""
     tls = site.tls()
-    watch = CertificateWatch(tls, site.core.loop.drop_revoked)
-    ends_s = tls.ends_s
     site.authority.sign("server", ends=timedelta(days=9))
-    watch.look()
-    assert tls.ends_s > ends_s
+    assert tls.look() is None
+    left_s = REGISTRY.get_sample_value(
+        "skidway_certificate_expires_seconds", {"file": str(site.server.certificate)}
+    )
+    assert left_s is not None
+    assert 8 * 86_400 < left_s <= 9 * 86_400
     assert produced(site.connect(tls), sized(100)) == 0
     good = site.server.certificate.read_bytes()
     site.server.certificate.write_bytes(b"no certificate")
-    watch.look()
+    tls.look()
     assert "ssl.certificate.location" in tls.problem
     assert produced(site.connect(tls), sized(100)) == 1
     site.server.certificate.write_bytes(good)
-    watch.look()
+    tls.look()
     assert tls.problem == ""
 
 
@@ -451,18 +453,18 @@ def test_a_new_revocation_list_closes_open_connections(site: Site) -> None:
     new client has made the broker read the list before the broker looks itself."""
     crl = site.authority.revoke()
     tls = site.tls("required", crl)
-    watch = CertificateWatch(tls, site.core.loop.drop_revoked)
     good, thief = site.authority.sign("good"), site.authority.sign("thief")
     for each in (good, thief, good):
         site.connect(tls, each)
     site.authority.revoke(thief)
     site.connect(tls, good)
     assert len(site.core.loop.connections) == 4
-    watch.look()
+    revoked = tls.look()
+    assert revoked is not None
+    site.core.loop.drop_revoked(revoked)
     assert len(site.core.loop.connections) == 3
     assert site.core.closed_for("revoked") == 1
-    watch.look()
-    assert len(site.core.loop.connections) == 3
+    assert tls.look() is None
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])

@@ -119,7 +119,7 @@ def test_a_replaced_file_is_read_again(authority: Authority) -> None:
     used, the last good ones stay, and the problem is told."""
     pair, client = authority.sign("server"), authority.sign("client")
     given = files(pair, authority, authority.revoke())
-    contexts = Contexts(lambda: server_context(given, "required"), given.paths)
+    contexts = Contexts(lambda: server_context(given, "required"), given)
     first = contexts.get()
     assert contexts.get() is first
     own = client_context(files(client, authority))

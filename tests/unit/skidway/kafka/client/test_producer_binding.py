@@ -9,6 +9,7 @@ from typing import Any
 
 from skidway.kafka.batch import EncodedBatch
 from skidway.kafka.client import Producer
+from skidway.kafka.client.calls import ProduceCall
 from skidway.kafka.client.cluster import Broker, Cluster, Partition, TopicMetadata
 from skidway.kafka.client.metadata import Metadata
 from skidway.kafka.client.session import Channel
@@ -34,8 +35,8 @@ class Session:
     def is_ready(self, *_: Any) -> bool:
         return True
 
-    def submit(self, to: Any, channel: Channel, *_: Any) -> int:
-        self.produced += channel is Channel.PRODUCE
+    def submit(self, to: Any, channel: Channel, call: Any, *_: Any) -> int:
+        self.produced += isinstance(call, ProduceCall)
         return self.produced
 
 

@@ -21,7 +21,7 @@ from skidway.kafka.client.session import (
 )
 
 A, B = Address("a", 1), Address("b", 1)
-CONTROL, FETCH = Channel.CONTROL, Channel.FETCH
+MAIN, FETCH = Channel.MAIN, Channel.FETCH
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def session() -> ClientSession:
 
 
 def ask(session: ClientSession, inbox: Inbox, now: float = 0.0, address: Address = A) -> int:
-    return session.submit(address, CONTROL, metadata_call(None), inbox, now)
+    return session.submit(address, MAIN, metadata_call(None), inbox, now)
 
 
 def test_the_first_call_dials(session: ClientSession) -> None:
@@ -41,7 +41,7 @@ def test_the_first_call_dials(session: ClientSession) -> None:
     for _ in range(3):
         ask(session, inbox)
     session.submit(A, FETCH, metadata_call(None), inbox, 0.0)
-    assert [link.key for link in session.dials()] == [(A, CONTROL), (A, FETCH)]
+    assert [link.key for link in session.dials()] == [(A, MAIN), (A, FETCH)]
     assert session.dials() == []
     assert session.next_deadline == DIAL_TIMEOUT_S
 
@@ -59,8 +59,8 @@ def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
     assert all(isinstance(answer.error, Disconnected) for answer in inbox)
     assert "a:1: reset" in str(inbox[0].error)
     assert session.hangups() == [link]
-    assert not session.usable(A, CONTROL, 2.04)
-    assert session.usable(A, CONTROL, 2.06)
+    assert not session.usable(A, MAIN, 2.04)
+    assert session.usable(A, MAIN, 2.06)
     assert session.usable(A, FETCH, 2.0)
     with pytest.raises(Disconnected, match="reset"):
         ask(session, inbox, 2.04)
@@ -77,8 +77,8 @@ def test_waits_grow_until_it_works(session: ClientSession) -> None:
         ask(session, inbox, now)
         [link] = session.dials()
         session.failed(link, "refused", now)
-        waits.append(session.retry_at(A, CONTROL) - now)
-        now = session.retry_at(A, CONTROL)
+        waits.append(session.retry_at(A, MAIN) - now)
+        now = session.retry_at(A, MAIN)
     assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4])
 
 
@@ -129,8 +129,8 @@ def test_calls_per_link_are_bounded(session: ClientSession) -> None:
     inbox: Inbox = deque()
     for _ in range(CALLS_PER_LINK_MAX):
         ask(session, inbox)
-    assert not session.usable(A, CONTROL, 0.0)
-    assert session.usable(B, CONTROL, 0.0)
+    assert not session.usable(A, MAIN, 0.0)
+    assert session.usable(B, MAIN, 0.0)
 
 
 def test_forgotten_answers_are_dropped(session: ClientSession) -> None:
@@ -164,15 +164,15 @@ def test_links_that_nobody_uses_are_forgotten(
     session.opened(kept, 0.0)
     ask(session, inbox, address=B)
     session.failed(*session.dials(), "refused", 0.0)
-    ended = session.ended_count(B, CONTROL)
+    ended = session.ended_count(B, MAIN)
     for number in range(100):
         now = 100.0 + number
         ask(session, inbox, now, Address("a", 2 + number))
         session.failed(*session.dials(), "refused", now)
-        assert not session.usable(Address("a", 2 + number), CONTROL, now)
+        assert not session.usable(Address("a", 2 + number), MAIN, now)
     assert len(session._links) <= 20
     assert kept.key in session._links
-    before = session.ended_count(B, CONTROL)
+    before = session.ended_count(B, MAIN)
     assert before >= ended
     ask(session, inbox, 300.0, B)
-    assert session.ended_count(B, CONTROL) == before
+    assert session.ended_count(B, MAIN) == before
