@@ -137,12 +137,14 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What the runs of one case use: a folder, a broker and a registry."""
+    """What the runs of one case use: a folder, a broker and a registry. security: settings by which
+    the agent speaks with the broker; by default, without TLS at `address`."""
 
     folder: Path
     address: str
     schemas: str
     case: Case
+    security: Mapping[str, str | int] = field(default_factory=dict)
 
     def prepare(self) -> None:
         """Writes the log files that the runs of the case read."""
@@ -166,6 +168,7 @@ class Site:
                 "state.dir": str(work / "state"),
                 "metrics.listener": f"127.0.0.1:{free_port()}",
                 "sources": [source],
+                **self.security,
             }
             config.write_text(yaml.safe_dump(settings))
             program = Program(skidway("agent", "run", "--config", str(config)), work / "out")

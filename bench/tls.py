@@ -12,6 +12,7 @@ with AES-256-GCM. Nothing else differs between the sides.
 from __future__ import annotations
 
 import contextlib
+import resource
 import socket
 import ssl
 import statistics
@@ -26,9 +27,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from bench import librdkafka
+from bench import agent, librdkafka
 from bench.machine import cpu_seconds, resident_mb, warm_memory
-from bench.measure import KAFKA, Row, Table, with_cost
+from bench.measure import KAFKA, Row, Table, in_turn, with_cost
 from bench.produce import arrived, create
 from bench.scale import scaled
 from bench.sites import ApacheKafka, Program, ZooKeeper, answers, free_port, running, skidway
@@ -47,6 +48,7 @@ LARGE_BYTES: Final = 900_000
 HANDSHAKES: Final = scaled(3_000, 100)
 IDLE: Final = scaled(1_000, 50)
 ASKED: Final = scaled(3_000, 100)
+BACK: Final = scaled(10_000, 200)
 THREADS: Final = 4
 
 
@@ -61,12 +63,14 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Both brokers, and what a client needs for TLS."""
+    """Both brokers, what a client needs for TLS, and where files are kept."""
 
     skidway: Side
     kafka: Side
     authority: Path
     client: Pair
+    folder: Path
+    zookeeper: str
 
     @property
     def settings(self) -> dict[str, str | int]:
@@ -105,6 +109,8 @@ def run() -> Table:
         _handshakes(table, found)
         _idle(table, found)
         _storm(table, found)
+        _back(table, found)
+        _agent(table, found)
     return table
 
 
@@ -265,13 +271,71 @@ def _without_pause(
         connect(found, address, context).close()
 
 
+def _back(table: Table, found: Site) -> None:
+    """All clients connect as fast as they can, as after a restart of the broker. They are on the
+    same machine."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    pid, context = found.skidway.program.pid, found.context
+    cpu, wall, slow, calm = [], [], [], []
+    for _ in range(ROUNDS):
+        with contextlib.ExitStack() as open_ends:
+            good = open_ends.enter_context(connect(found, found.skidway.sealed, context))
+            calm.append(_p99_ms(good))
+            ended, took = threading.Event(), list[float]()
+            asking = threading.Thread(target=_until, args=(good, ended, took))
+            asking.start()
+            before, begin = cpu_seconds(pid), time.perf_counter()
+            with ThreadPoolExecutor(THREADS) as threads:
+                for each in threads.map(
+                    lambda _: connect(found, found.skidway.sealed, context), range(BACK)
+                ):
+                    open_ends.enter_context(each)
+            wall.append(time.perf_counter() - begin)
+            cpu.append(cpu_seconds(pid) - before)
+            ended.set()
+            asking.join()
+            slow.append(_p99(took))
+    name = f"{BACK:,} clients back"
+    cost = f"{name}: CPU of the broker (less is better)"
+    table.add(Row(cost, "s", tuple(cpu), tuple(wall), "wall time"))
+    name += ": p99 of a good client (less is better)"
+    table.add(Row(name, "ms", tuple(slow), tuple(calm), "without them"))
+
+
+def _until(good: ssl.SSLSocket, ended: threading.Event, took: list[float]) -> None:
+    while not ended.is_set():
+        took.append(_asked_ms(good))
+
+
+def _agent(table: Table, found: Site) -> None:
+    """Raw lines that an agent sends with and without TLS."""
+    with agent.registry(found.folder, found.zookeeper) as schemas:
+        case = agent.CASES["raw"]
+        sealed = {"bootstrap.servers": found.skidway.sealed, **found.settings}
+        address = found.skidway.plain
+        sides = {
+            "skidway": agent.Site(found.folder, address, schemas, case, sealed),
+            "plain": agent.Site(found.folder, address, schemas, case),
+        }
+        sides["skidway"].prepare()
+        runs = in_turn({name: each.agent for name, each in sides.items()}, ROUNDS)
+    sealed_rates, rates = (tuple(x.rate for x in runs[side]) for side in ("skidway", "plain"))
+    table.add(Row("agent, raw lines", "records a CPU s", sealed_rates, rates, PLAIN))
+
+
 def _p99_ms(good: ssl.SSLSocket) -> float:
-    took = []
-    for _ in range(ASKED):
-        begin = time.perf_counter()
-        ask(good)
-        took.append(1000 * (time.perf_counter() - begin))
+    return _p99([_asked_ms(good) for _ in range(ASKED)])
+
+
+def _p99(took: list[float]) -> float:
     return statistics.quantiles(took, n=100)[98]
+
+
+def _asked_ms(good: ssl.SSLSocket) -> float:
+    begin = time.perf_counter()
+    ask(good)
+    return 1000 * (time.perf_counter() - begin)
 
 
 _plain_of: dict[str, str] = {}
@@ -298,7 +362,9 @@ def site() -> Iterator[Site]:
             ):
                 for each in (own, kafka):
                     _plain_of[each.sealed] = each.plain
-                yield Site(own, kafka, authority.certificate, client)
+                yield Site(
+                    own, kafka, authority.certificate, client, folder, f"{zookeeper.address}/agent"
+                )
 
 
 def _own(
@@ -312,6 +378,7 @@ def _own(
         "ssl.key.location": broker.key,
         "ssl.ca.location": authority,
         "ssl.client.auth": "required",
+        "max.connections.per.ip": 2 * BACK,
         "log.dirs": folder / "own",
         "zookeeper.connect": f"{zookeeper.address}/bench",
         "metrics.listener": metrics,

@@ -45,8 +45,8 @@ STOP_WITHIN_MS = 10_000
 """A broker that is stopping waits at most this long until its logs are flushed and its last answers
 are sent."""
 
-CERTIFICATES_MS = 10_000
-"""How often the files for TLS are looked at. New connections use new files at once."""
+CERTIFICATES_MS = 1_000
+"""How often the files for TLS are looked at."""
 
 IDLE_GROUPS_MS = 10_000
 """The broker searches at this interval for groups without members. If ZooKeeper has an outdated

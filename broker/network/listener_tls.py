@@ -37,7 +37,6 @@ class ListenerTls:
         self.revoked: frozenset[SerialOf] = frozenset()
         """The certificates that the authorities have revoked. A new object for each new list."""
         self._contexts = Contexts(self._make, files)
-        self._told = self.revoked
 
     @property
     def problem(self) -> str:
@@ -46,16 +45,14 @@ class ListenerTls:
 
     def look(self) -> frozenset[SerialOf] | None:
         """Reads the files again if one of them was replaced. Returns the revoked certificates if
-        their list was replaced since the last look: open connections may have them."""
+        their list was replaced: open connections may have them."""
+        before = self.revoked
         self._contexts.get()
-        if self.revoked is self._told:
-            return None
-        self._told = self.revoked
-        return self.revoked
+        return None if self.revoked is before else self.revoked
 
     def accept(self, sock: socket.socket) -> TlsSocket:
-        """Returns the server's end of a new connection."""
-        return TlsSocket(sock, self._contexts.get(), server_side=True)
+        """Returns the server's end of a new connection, with the files of the last `look`."""
+        return TlsSocket(sock, self._contexts.current, server_side=True)
 
     def identify(self, tls: TlsSocket) -> Identity:
         """Returns who the client is, after the handshake. Raises NoRule. Threads may call it."""

@@ -58,7 +58,7 @@ def server_context(files: TlsFiles, clients: ClientAuth = "none") -> ssl.SSLCont
         raise ConfigurationRefused(f"ssl.client.auth is {clients}: ssl.ca.location is missing.")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
-    context.num_tickets = 1
+    context.num_tickets = 0  # clients seldom resume, and a ticket costs a tenth of a handshake
     _load(context, files)
     context.verify_mode = _VERIFY[clients]
     if (ends_s := end_of(files.certificate)) <= time.time():
@@ -92,7 +92,8 @@ class Contexts:
         """Raises ConfigurationRefused."""
         self._make, self._files = make, files
         self._stamp = _stamp(files.paths)
-        self._context = self._made()
+        self.current = self._made()
+        """That of the last call of `get`."""
         self.problem = ""
 
     def get(self) -> ssl.SSLContext:
@@ -101,13 +102,13 @@ class Contexts:
         if stamp != self._stamp:
             self._stamp = stamp
             try:
-                self._context, self.problem = self._made(), ""
+                self.current, self.problem = self._made(), ""
             except ConfigurationRefused as error:
                 self.problem = str(error)
                 _log.error("certificates_refused", reason=self.problem)
             else:
                 _log.info("certificates_read", files=[str(each) for each in self._files.paths])
-        return self._context
+        return self.current
 
     def _made(self) -> ssl.SSLContext:
         context, certificate = self._make(), self._files.certificate

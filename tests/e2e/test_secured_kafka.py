@@ -9,7 +9,7 @@ import json
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,9 @@ from skidway.kafka.client import Client, NewTopic
 from skidway.kafka.security import KafkaSecurity
 from skidway.producer import Producer
 from support import spark_script
-from support.certificates import Authority
+from support.certificates import Authority, Pair
 from support.hdfs import Hdfs
-from support.pipeline import Oracle, Pipeline, lines_of, source, watermarks
+from support.pipeline import Oracle, Pipeline, Writer, lines_of, source, watermarks
 from support.processes import eventually, free_port, skidway
 from support.secured_kafka import SecuredKafka
 from support.spark_cluster import SparkCluster
@@ -75,7 +75,8 @@ class OurBroker:
 
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder)
-        self._pair = self.authority.sign("broker")
+        self._folder, self._pair = folder, self.authority.sign("broker")
+        self._crl = self.authority.revoke()
         self._ports = free_port(), free_port()
         self.plain, self._mutual = (f"127.0.0.1:{port}" for port in self._ports)
 
@@ -86,6 +87,7 @@ class OurBroker:
             "ssl.certificate.location": str(self._pair.certificate),
             "ssl.key.location": str(self._pair.key),
             "ssl.ca.location": str(self.authority.certificate),
+            "ssl.crl.location": str(self._crl),
             "ssl.client.auth": "required",
         }
 
@@ -96,6 +98,33 @@ class OurBroker:
     def certified(self, name: str) -> dict[str, str]:
         """See SecuredKafka."""
         return self.authority.client(self._mutual, self.authority.sign(name))
+
+    def renew(self, names: Sequence[str]) -> Iterator[None]:
+        """Gives everybody certificates of another authority; then revokes the old ones, and takes
+        the old authority back. Yields after each of these steps."""
+        (self._folder / "next").mkdir()
+        old, new = self.authority, Authority(self._folder / "next", "next")
+        trusted, crl = old.certificate, self._crl
+        kept = [self._copy(name) for name in names]
+        trusted.write_bytes(trusted.read_bytes() + new.certificate.read_bytes())
+        crl.write_bytes(old.revoke().read_bytes() + new.revoke().read_bytes())
+        for name in ("broker", *names):
+            put(new.sign(name), self._folder)
+        yield
+        crl.write_bytes(old.revoke(*kept).read_bytes() + new.revoke().read_bytes())
+        trusted.write_bytes(new.certificate.read_bytes())
+        yield
+
+    def _copy(self, name: str) -> Pair:
+        path = self._folder / f"{name}.old.pem"
+        path.write_bytes((self._folder / f"{name}.pem").read_bytes())
+        return Pair(path, path)
+
+
+def put(pair: Pair, folder: Path) -> None:
+    """Puts a certificate and its key in the place of those with the same names in a folder."""
+    pair.key.replace(folder / pair.key.name)
+    pair.certificate.replace(folder / pair.certificate.name)
 
 
 class Secured:
@@ -137,6 +166,19 @@ class Secured:
     def of(self, name: str) -> dict[str, str]:
         """Returns the settings of a client that is this user."""
         return self._given[name]
+
+    def renew(self) -> Iterator[None]:
+        """Replaces the keys of all programs, and yields after each step."""
+        if isinstance(self.kafka, OurBroker):
+            yield from self.kafka.renew(USERS)
+        elif self._way == "password":
+            for name in USERS:
+                self.kafka.add_user(name, password=f"{name} renewed")
+            yield
+        else:
+            for name in USERS:
+                self.kafka.certified(name)  # writes the files anew
+            yield
 
     def wrong(self, file: Path) -> bytes:
         """Returns the content of a file with which the agent is not let in."""
@@ -311,6 +353,27 @@ def test_an_agent_whose_login_is_refused_keeps_its_lines(site: Secured) -> None:
     eventually(lambda: site.pipeline.settled_bytes(site.oracle.folder) == site.oracle.bytes)
     site.load()
     site.oracle.expect_exactly(list(lines_of(site.pipeline.rows_of(TOPIC))))
+
+
+def test_keys_are_replaced_under_load(site: Secured, way: str) -> None:
+    """While lines are written, all programs get new passwords or certificates, and are killed. Our
+    broker also gets another authority and list of revoked certificates, and is killed. Rows are
+    lines, and the audit says that each tier has them all."""
+    pipeline = site.pipeline
+    killed = ["agent", "count-dc1", f"broker-{OFFLINE}", "audit"]
+    with Writer(site.oracle, "rotated.log", every_s=0.02):
+        for _ in site.renew():
+            for name in ["broker-dc1", *killed] if way == "our broker" else killed:
+                pipeline.restart(name)
+            written = site.oracle.bytes
+            eventually(lambda: pipeline.settled_bytes(site.oracle.folder) >= written)  # noqa: B023
+    eventually(lambda: pipeline.settled_bytes(site.oracle.folder) == site.oracle.bytes)
+    eventually(lambda: site.load() and rows(site) == len(site.oracle.lines))
+    site.oracle.expect_exactly(list(lines_of(pipeline.rows_of(TOPIC))))
+    eventually(lambda: complete(site), every_s=1, what="complete")
+    address = pipeline.site.address(f"broker-{OFFLINE}")
+    mirrored = f"{DATACENTER}.{TOPIC}"
+    eventually(lambda: ends(address, mirrored) == ends(site.kafka.plain, TOPIC) != [])
 
 
 def answer_of(url: str) -> str:
