@@ -41,9 +41,9 @@ The modules of the kernel in reading order:
     extras          the packages that each program needs in addition to those of the kernel
     host_name       the name of this host in messages and printed commands
     insecure_listeners    listeners that other hosts reach without authentication
-    security        TLS, and who a client is
     machine_id      the id of this machine
     machine         finds what is missing on this machine
+    certificates    checks the files for TLS that configurations here name
     units           the systemd units
     invocation      how a program was started, for the commands that other programs print
     cli             the command line and its output

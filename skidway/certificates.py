@@ -15,8 +15,7 @@ from typing import Final
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.machine import Finding
-from skidway.security.contexts import TlsFiles, client_context, server_context
-from skidway.security.expiry import end_of
+from skidway.security.contexts import TlsFiles, client_context, end_of, server_context
 from skidway.settings.source import Items, Node, Scalar, Section, read_file, text_of
 
 DAYS_ADVISED: Final = 30

@@ -345,10 +345,10 @@ class Loop:
         if may_receive and not connection.closed and not self.queued.may_receive(connection):
             self._hold_back(connection)
         elif may_receive and not connection.closed:
-            count = self._receive(connection)
+            count, spent = self._receive(connection)
             connection.readable = connection.transport.has_received
+            cost += spent
             if count:
-                cost += count // BYTES_PER_COST
                 cost += self._handle(connection, max(allowance - cost, 1))
         if connection.closed:
             return
@@ -370,22 +370,25 @@ class Loop:
         if not (connection.is_full or connection.is_held_back):
             self._shares.wait(connection)
 
-    def _receive(self, connection: Connection) -> int:
-        """Receives once from a connection. Returns how many bytes were received; 0 if there were
-        none, or if the connection was closed. Raises ProtocolError.
+    def _receive(self, connection: Connection) -> tuple[int, int]:
+        """Receives once from a connection. Returns how many bytes were received, 0 if there were
+        none, or if the connection was closed; and what this has cost. Raises ProtocolError.
         """
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
+        transport, begin, count = connection.transport, self.clock.monotonic(), 0
         try:
-            count = connection.inbound.receive(connection.transport, self._arena, size)
+            count = connection.inbound.receive(transport, self._arena, size)
         except BlockingIOError:
-            return 0
+            pass
         except OSError:
             self.drop(connection, "disconnected")
-            return 0
-        if not count:
-            self.drop(connection, "disconnected")
-        self.traffic.received_bytes += count
-        return count
+        else:
+            if not count:
+                self.drop(connection, "disconnected")
+            self.traffic.received_bytes += count
+        if transport.is_tls:  # much work may bring few bytes, or none
+            return count, int((self.clock.monotonic() - begin) * 1e6)
+        return count, count // BYTES_PER_COST
 
     def _handle(self, connection: Connection, allowance: int) -> int:
         """Handles whole frames until none is left, their cost has used up the allowance, or the

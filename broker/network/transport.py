@@ -25,6 +25,8 @@ class Transport(Protocol):
     """When the loop has sent more than this many bytes to one connection, it serves the other
     connections before it sends more."""
 
+    is_tls: bool
+
     @property
     def has_received(self) -> bool:
         """Whether bytes may be there without a further event of the socket."""
@@ -73,6 +75,7 @@ class PlainTransport:
 
     __slots__ = ("_descriptor", "_socket", "recv_into")
 
+    is_tls: bool = False
     send_bytes_max: int = 16 << 20
     has_received: Final = False
     has_sealed: Final = False
@@ -119,6 +122,7 @@ class TlsTransport:
 
     __slots__ = ("_tls", "recv_into")
 
+    is_tls: bool = True
     send_bytes_max: int = 4 << 20
 
     def __init__(self, tls: TlsSocket) -> None:

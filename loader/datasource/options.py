@@ -23,7 +23,7 @@ name, the option has the same meaning here, except for the differences that docs
 | kafka.sasl.username | who the query logs in as |
 | kafka.sasl.password.location | file with the password, on every host that runs tasks |
 | schema.registry.url | registry whose schemas decode values; if not set: columns `key`, `value` |
-| schema.registry.basic.auth.user.info | user:password, for a registry that asks for them |
+| schema.registry.basic.auth.user.info.location | file with user:password, on those hosts |
 | schema.registry.ssl.{ca,certificate,key}.location | PEM files, on every host that runs tasks |
 
 A query must set exactly one of `subscribe` and `subscribePattern`.
@@ -61,7 +61,7 @@ NAMES: Final = (
     "undecodable",
     *(f"kafka.{name}" for name in SECURITY_NAMES),
     "schema.registry.url",
-    "schema.registry.basic.auth.user.info",
+    "schema.registry.basic.auth.user.info.location",
     "schema.registry.ssl.ca.location",
     "schema.registry.ssl.certificate.location",
     "schema.registry.ssl.key.location",
@@ -205,8 +205,8 @@ def _kafka_security(value: _Texts) -> KafkaSecurity:
 
 def _security(value: _Texts) -> Security:
     def file(name: str) -> Path | None:
-        text = value[f"schema.registry.ssl.{name}.location"]
+        text = value[f"schema.registry.{name}.location"]
         return Path(text) if text else None
 
-    user_info = value["schema.registry.basic.auth.user.info"] or None
-    return Security(user_info, file("ca"), file("certificate"), file("key"))
+    names = ("basic.auth.user.info", "ssl.ca", "ssl.certificate", "ssl.key")
+    return Security(*map(file, names))

@@ -4,37 +4,42 @@ client supports HTTP basic authentication and TLS."""
 from __future__ import annotations
 
 import base64
-from dataclasses import field
 from pathlib import Path
+from typing import Final
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.security.contexts import Contexts, TlsFiles, client_context
+from skidway.security.secret_file import secret_of
+
+SETTING: Final = "schema.registry.basic.auth.user.info.location"
 
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """Credentials and trusted certificate authorities. All fields are optional. `user_info` is
-    `user:password`. The other fields are paths of PEM files.
+    """Credentials and trusted certificate authorities. All fields are optional, and are paths.
+    `user_info`: a file whose first line is `user:password`. The others: PEM files.
 
     Without `ca`, the client trusts the certificate authorities of the machine. If a registry asks
     for a certificate (mutual TLS), the client presents `certificate`, and proves with `key` that it
     owns the certificate. The certificate's file may also contain the key.
     """
 
-    user_info: str | None = field(default=None, repr=False)  # keeps the password out of logs
+    user_info: Path | None = None
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
 
     def headers(self) -> dict[str, str]:
         """Returns the headers that every request to the registry has: one with user and password
-        (RFC 7617), or none if no user is set. Raises `ConfigurationRefused`."""
+        (RFC 7617) as the file has them now, or none if no file is set. Raises
+        `ConfigurationRefused`."""
         if self.user_info is None:
             return {}
-        if ":" not in self.user_info:
-            raise ConfigurationRefused("schema.registry.basic.auth.user.info is not user:password.")
-        return {"Authorization": f"Basic {base64.b64encode(self.user_info.encode()).decode()}"}
+        user_info = secret_of(self.user_info, SETTING)
+        if ":" not in user_info:
+            raise ConfigurationRefused(f"{SETTING}: {self.user_info} is not user:password.")
+        return {"Authorization": f"Basic {base64.b64encode(user_info.encode()).decode()}"}
 
     def contexts(self) -> Contexts:
         """Returns the TLS contexts for https. Raises `ConfigurationRefused` for files that cannot

@@ -21,12 +21,11 @@ class RegistryClientSettings:
         help="The registry's URLs, http://host:port, comma-separated.",
         example="http://127.0.0.1:8081",
     )
-    schema_registry_user_info: str | None = setting(
-        "schema.registry.basic.auth.user.info",
+    schema_registry_user_info: Path | None = setting(
+        "schema.registry.basic.auth.user.info.location",
         None,
-        help="user:password, for a registry that asks for them. Make the file readable for its "
-        "user alone.",
-        is_secret=True,
+        help="File whose first line is user:password, for a registry that asks for them. It is read"
+        " for each request.",
     )
     schema_registry_ca: Path | None = setting(
         "schema.registry.ssl.ca.location",

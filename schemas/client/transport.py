@@ -15,7 +15,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError
 
 from skidway.dataclass import dataclass
-from skidway.errors import SkidwayError, Unreachable
+from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.http_answer import HttpAnswer
 from skidway.schemas.client.security import Security
 from skidway.schemas.client.urls import SETTING, parsed
@@ -94,17 +94,14 @@ class HttpTransport:
     `timeout_s`, and its whole answer arrives within `timeout_s` (`HttpAnswer`); otherwise `send`
     fails.
 
-    Raises `ConfigurationRefused` if `user_info` is not `user:password`. `send` raises the same
-    error if the files for TLS cannot be used.
+    Raises `ConfigurationRefused` if the file of user and password cannot be used. `send` raises the
+    same error if the files for TLS cannot be used.
     """
 
     def __init__(self, timeout_s: float, security: Security | None = None) -> None:
         self._timeout_s = timeout_s
         self._security = security or Security()
-        self._headers = {
-            "Accept": f"{CONTENT_TYPE}, application/json",
-            **self._security.headers(),
-        }
+        self._security.headers()
         self._pools: dict[tuple[str, str], HTTPConnectionPool] = {}
         self._contexts: Contexts | None = None
         self._context: ssl.SSLContext | None = None
@@ -112,7 +109,10 @@ class HttpTransport:
 
     def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
         """See `Transport`."""
-        headers = dict(self._headers)
+        try:
+            headers = {"Accept": f"{CONTENT_TYPE}, application/json", **self._security.headers()}
+        except ConfigurationRefused as error:  # perhaps the file is just being replaced
+            raise OSError(str(error)) from error
         if body is not None:
             headers["Content-Type"] = CONTENT_TYPE
         answer = self._pool(url).urlopen(
@@ -276,7 +276,7 @@ def _refusal(answer: Answer, asked: str, document: Any) -> RegistryRefused | _No
     if answer.status == http.HTTPStatus.UNAUTHORIZED:
         message = (
             "The schema registry does not accept our credentials "
-            f"(schema.registry.basic.auth.user.info): {message}"
+            f"(schema.registry.basic.auth.user.info.location): {message}"
         )
     if answer.status in RETRIABLE:
         return _NoAnswer(message, is_foreign=False)

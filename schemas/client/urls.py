@@ -16,7 +16,8 @@ def parsed(urls: str) -> list[SplitResult]:
     they are not valid."""
     if "@" in urls:  # looked for first, because a message must not repeat a part of a password
         raise ConfigurationRefused(
-            f"{SETTING} takes no user and password; set schema.registry.basic.auth.user.info"
+            f"{SETTING} takes no user and password; set "
+            "schema.registry.basic.auth.user.info.location"
         )
     return [_parsed(each.strip()) for each in urls.split(",")]
 

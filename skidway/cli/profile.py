@@ -5,7 +5,7 @@ commands.
     --bootstrap-server     SKIDWAY_BOOTSTRAP_SERVER      bootstrap.servers
     --registry             SKIDWAY_REGISTRY              schema.registry.url
     --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
-                           SKIDWAY_REGISTRY_USER_INFO    schema.registry.basic.auth.user.info
+                                                         schema.registry.*
                                                          security.protocol, ssl.*, sasl.*
 
 A command uses the address in its option. Without the option, it uses the address in the
@@ -31,7 +31,6 @@ ENVIRONMENT: Final = {
     "SKIDWAY_BOOTSTRAP_SERVER": "bootstrap_servers",
     "SKIDWAY_REGISTRY": "schema_registry_url",
     "SKIDWAY_ZOOKEEPER": "zookeeper_connect",
-    "SKIDWAY_REGISTRY_USER_INFO": "schema_registry_user_info",
 }
 
 
@@ -51,10 +50,10 @@ class Profile(KafkaSecuritySettings):
     schema_registry_url: str | None = setting(
         "schema.registry.url", None, help="The registry's URLs, comma-separated."
     )
-    schema_registry_user_info: str | None = setting(
-        "schema.registry.basic.auth.user.info",
+    schema_registry_user_info: Path | None = setting(
+        "schema.registry.basic.auth.user.info.location",
         None,
-        help="user:password. Make the file readable for yourself alone.",
+        help="File whose first line is user:password.",
     )
     schema_registry_ca: Path | None = setting(
         "schema.registry.ssl.ca.location", None, help="PEM file of the authorities to trust."

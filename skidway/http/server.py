@@ -19,6 +19,7 @@ import http
 import resource
 import socket
 import ssl
+from asyncio import sslproto
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -48,6 +49,11 @@ STOP_WITHIN_S: Final = 5
 MEDIA_TYPE: Final = "application/json"
 """The media type of refusals if the program has none of its own."""
 LOOK_FOR_CERTIFICATES_EVERY_S: Final = 2.0
+BARREN_READS_MAX: Final = 200
+"""As often, bytes of a client may come without completing a record with data."""
+TLS_BYTES: Final = 1 << 14
+"""A connection with TLS receives at most this many bytes at once. asyncio's 256 KiB may be so many
+records that others wait for a quarter of a second."""
 
 _log = log.get(__name__)
 
@@ -111,6 +117,7 @@ class Protocol(H11Protocol):
         sent more before it got this answer (pipelining, which no client of ours does), closes the
         connection instead: one connection could otherwise ask for thousands of answers at once."""
         self._note()
+        self._unsent = 0
         if self.conn.their_state is h11.DONE and self.conn.trailing_data[0]:
             self._expect_head(HEAD_WITHIN_S)
             closed_connections.labels("pipelined").inc()
@@ -174,12 +181,46 @@ class Protocol(H11Protocol):
         """
         if self.cycle is not None and not self.cycle.response_complete:
             return
-        unsent = self.transport.get_write_buffer_size()
-        if unsent not in (0, self._unsent):
-            self._unsent = unsent
+        before, unsent = self._unsent, self.transport.get_write_buffer_size()
+        self._unsent = unsent
+        if unsent and (not before or unsent < before):
             self._expect_head(HEAD_WITHIN_S)
         else:
             self._end("unread" if unsent else "slow")
+
+
+class Newest:
+    """What asyncio takes for a context, and keeps: each connection gets the context of the files as
+    they are then. So a replaced certificate, authority or revocation list needs no restart, and
+    sessions that began with the older files cannot be resumed."""
+
+    def __init__(self, tls: Contexts) -> None:
+        self._tls = tls
+
+    def wrap_bio(self, *args: Any, **named: Any) -> ssl.SSLObject:
+        """See ssl.SSLContext."""
+        context = self._tls.get()
+        context.sslobject_class = Bounded
+        return context.wrap_bio(*args, **named)
+
+
+class Bounded(ssl.SSLObject):
+    """TLS of a connection that is closed if the client sends only records that are no data, such as
+    renegotiations: OpenSSL answers them without a word to the application."""
+
+    _barren = 0
+
+    def read(self, len: int = 1024, buffer: Any = None) -> Any:
+        """See ssl.SSLObject."""
+        try:
+            found = super().read(len, buffer)
+        except ssl.SSLWantReadError:
+            self._barren += 1
+            if self._barren > BARREN_READS_MAX:
+                raise ConnectionAbortedError("only records of TLS without data") from None
+            raise
+        self._barren = 0
+        return found
 
 
 class Server(uvicorn.Server):
@@ -190,12 +231,12 @@ class Server(uvicorn.Server):
         self,
         app: ASGIApp,
         media_type: str,
-        tls: ssl.SSLContext | None,
+        tls: Newest | None,
         on_started: Callable[[], None],
     ) -> None:
         self._on_started = on_started
         config = Config(app, media_type)
-        config.ssl = tls
+        config.ssl = tls  # type: ignore[assignment]
         super().__init__(config)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -228,10 +269,11 @@ def serve(
     server answers. media_type: that of refusals.
     """
     take_descriptors()
+    sslproto.SSLProtocol.max_size = TLS_BYTES
     bound = ForHosts(app, hosts, media_type)
 
-    def make(context: ssl.SSLContext | None, started: Callable[[], None]) -> Server:
-        return Server(bound, media_type, context, started)
+    def make(newest: Newest | None, started: Callable[[], None]) -> Server:
+        return Server(bound, media_type, newest, started)
 
     asyncio.run(_serve(make, plain, encrypted, tls, shutdown, on_started))
 
@@ -246,7 +288,7 @@ def take_descriptors() -> None:
 
 
 async def _serve(
-    make: Callable[[ssl.SSLContext | None, Callable[[], None]], Server],
+    make: Callable[[Newest | None, Callable[[], None]], Server],
     plain: list[socket.socket],
     encrypted: list[socket.socket],
     tls: Contexts | None,
@@ -264,7 +306,7 @@ async def _serve(
     servers = [(make(None, started), plain)] if plain else []
     background: list[asyncio.Task[Any]] = []
     if tls is not None:
-        servers.append((make(_renewing(tls), started), encrypted))
+        servers.append((make(Newest(tls), started), encrypted))
         background.append(asyncio.create_task(_look(tls)))
     loop = asyncio.get_running_loop()
 
@@ -277,18 +319,6 @@ async def _serve(
     await asyncio.gather(*(server.serve(sockets) for server, sockets in servers))
     for each in background:
         each.cancel()
-
-
-def _renewing(tls: Contexts) -> ssl.SSLContext:
-    """Returns a context for a server that keeps it. Each handshake gets the context of the files as
-    they are then, so a replaced certificate, authority or revocation list needs no restart."""
-    first = tls.get()
-
-    def replace(handshake: ssl.SSLObject, _name: str | None, _first: ssl.SSLContext) -> None:
-        handshake.context = tls.get()
-
-    first.sni_callback = replace
-    return first
 
 
 async def _look(tls: Contexts) -> None:

@@ -108,20 +108,14 @@ class KafkaSecurity:
         if not self.is_sasl:
             return None
         from skidway.security.sasl import Login
-        from skidway.text_file import NotUtf8, read_text
+        from skidway.security.secret_file import secret_of
 
         assert self.mechanism is not None
         assert self.username is not None
         assert self.password is not None
-        place = f"sasl.password.location: {self.password}"
-        try:
-            lines = read_text(self.password).splitlines()
-        except (OSError, NotUtf8) as error:
-            why = (error.strerror if isinstance(error, OSError) else None) or error
-            raise ConfigurationRefused(f"{place} cannot be read: {why}") from error
-        if not lines or not lines[0]:
-            raise ConfigurationRefused(f"{place} is empty")
-        return Login(self.mechanism, self.username, lines[0], place)
+        setting = "sasl.password.location"
+        secret = secret_of(self.password, setting)
+        return Login(self.mechanism, self.username, secret, f"{setting}: {self.password}")
 
 
 NO_SECURITY: Final = KafkaSecurity()

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from skidway import log
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
-from skidway.security.expiry import end_of, show_end
+from skidway.security.x509 import Malformed, first_end_s
 
 ClientAuth = Literal["none", "requested", "required"]
 """Whether a server asks its clients for a certificate, in Kafka's words (`ssl.client.auth`)."""
@@ -24,8 +24,9 @@ _VERIFY: Final = {
     "requested": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
-_CIPHERS: Final = "DEFAULT:@SECLEVEL=2"
-"""OpenSSL's level 2 refuses keys of less than 112 bits of security: RSA below 2048 bits, SHA-1."""
+_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20:@SECLEVEL=2"
+"""For TLS 1.2: with forward secrecy, without CBC. OpenSSL's level 2 refuses keys of less than 112
+bits of security: RSA below 2048 bits, SHA-1."""
 _log = log.get(__name__)
 
 
@@ -80,6 +81,17 @@ def client_context(files: TlsFiles, *, checks_name: bool = True) -> ssl.SSLConte
     return context
 
 
+def end_of(certificate: Path) -> float:
+    """Returns when the first certificate of a PEM file expires, in seconds since 1970. Raises
+    ConfigurationRefused."""
+    try:
+        return first_end_s(certificate.read_bytes())
+    except (OSError, Malformed) as error:
+        raise ConfigurationRefused(
+            f"ssl.certificate.location: {certificate} cannot be read: {error}"
+        ) from error
+
+
 class Contexts:
     """Owns the context of one listener or client, and makes it again when one of its files was
     replaced. It says in the log when that was done, and when the new files cannot be used, so that
@@ -113,6 +125,8 @@ class Contexts:
     def _made(self) -> ssl.SSLContext:
         context, certificate = self._make(), self._files.certificate
         if certificate is not None:
+            from skidway.security.expiry import show_end
+
             show_end(certificate, end_of(certificate))
         return context
 

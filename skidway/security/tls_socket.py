@@ -14,6 +14,7 @@ if it has no plain bytes to send. One thread at a time may call a method.
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import ssl
 from collections.abc import Sequence
@@ -30,13 +31,33 @@ many small records."""
 RECORD_BYTES: Final = 1 << 14
 """OpenSSL gets plain and sealed bytes in pieces of about this size, that of the largest record. Its
 memory grows with the largest piece, and is never freed while the connection is open."""
+BARREN_BYTES_MAX: Final = 1 << 16
+"""A peer may send this many sealed bytes without a plain one: a record and some tickets. OpenSSL
+answers some records (KeyUpdate, renegotiation) without a word to the application, so a peer could
+keep it busy for ever."""
+UNREAD_BYTES_MAX: Final = 3 * SEALED_BYTES_MAX
+"""A peer that sends, and takes so few of its answers that more sealed bytes than this wait, is
+closed. What an application sends is never so much (`SEALED_BYTES_MAX`)."""
 _BUFFERS_MAX: Final = 64
+
+
+class TooManyRecords(ConnectionError):
+    """The peer sends only records that are no data."""
 
 
 class TlsSocket:
     """Owns a connected socket and its TLS state."""
 
-    __slots__ = ("_incoming", "_is_ended", "_outgoing", "_received", "_sealed", "_tls", "socket")
+    __slots__ = (
+        "_barren",
+        "_incoming",
+        "_is_ended",
+        "_outgoing",
+        "_received",
+        "_sealed",
+        "_tls",
+        "socket",
+    )
 
     def __init__(
         self,
@@ -56,6 +77,8 @@ class TlsSocket:
         self._sealed: list[Buffer] = []
         """Sealed bytes that OpenSSL has made, and the socket has not taken yet."""
         self._is_ended = False
+        self._barren = 0
+        """How many sealed bytes OpenSSL has got since the last plain byte."""
 
     def fileno(self) -> int:
         """The descriptor of the socket; -1 after `close`."""
@@ -87,6 +110,7 @@ class TlsSocket:
                 if not self._feed():
                     return False
             else:
+                self._barren = 0
                 return True
 
     @property
@@ -113,14 +137,21 @@ class TlsSocket:
 
     def recv_into(self, buffer: memoryview) -> int:
         """Fills the buffer with plain bytes, as far as they have arrived, but returns at most
-        `PIECE_BYTES` at once. Returns their number; 0 if the peer has ended the connection. Raises
-        BlockingIOError if none has arrived, and OSError (ssl.SSLError is one)."""
-        count, size = 0, min(len(buffer), PIECE_BYTES)
+        `PIECE_BYTES` at once, and fewer if the records have little in them. Returns their number; 0
+        if the peer has ended the connection. Raises BlockingIOError if none has arrived, and
+        OSError (ssl.SSLError and TooManyRecords are such)."""
+        count, fed, size = 0, 0, min(len(buffer), PIECE_BYTES)
         while count < size:
             try:
                 read = self._tls.read(size - count, buffer[count:])
             except ssl.SSLWantReadError:
-                if self._feed():
+                self._refuse_barren()
+                if fed - count > RECORD_BYTES:  # they are not all of one record
+                    if count:
+                        return count
+                    raise BlockingIOError from None
+                if self._received:
+                    fed += self._feed()
                     continue
                 try:
                     self.receive_sealed()
@@ -134,6 +165,7 @@ class TlsSocket:
             if not read:
                 return count
             count += int(read)
+            self._barren = 0
         return count
 
     def send(self, data: Buffer) -> int:
@@ -179,13 +211,20 @@ class TlsSocket:
                 self.flush()
         self.socket.close()
 
-    def _feed(self) -> bool:
-        """Gives OpenSSL more of the received bytes. Returns whether there were any."""
-        if not self._received:
-            return False
-        self._incoming.write(self._received[:RECORD_BYTES])
-        self._received = self._received[RECORD_BYTES:]
-        return True
+    def _refuse_barren(self) -> None:
+        if self._barren > BARREN_BYTES_MAX:
+            raise TooManyRecords(errno.EPROTO, "the peer sends only records of TLS without data")
+        if self.has_sealed and self.sealed_bytes > UNREAD_BYTES_MAX:
+            raise TooManyRecords(errno.EPROTO, "the peer does not read what TLS answers")
+
+    def _feed(self) -> int:
+        """Gives OpenSSL more of the received bytes. Returns how many."""
+        piece = self._received[:RECORD_BYTES]
+        if piece:
+            self._incoming.write(piece)
+            self._received = self._received[RECORD_BYTES:]
+            self._barren += len(piece)
+        return len(piece)
 
     def _take_sealed(self) -> None:
         """Takes from OpenSSL what it has sealed."""

@@ -41,7 +41,7 @@ from skidway.settings.conversion import build
 from skidway.settings.document import SettingDoc, documented, example
 from skidway.settings.gathering import Tree, gather, merge
 from skidway.settings.source import read_data, read_file, read_override, text_of
-from skidway.settings.spec import REQUIRED, beside, setting, specs
+from skidway.settings.spec import REQUIRED, beside, setting
 
 __all__ = [
     "REQUIRED", "SettingDoc", "beside", "documented", "example", "load", "load_data", "path_of",
@@ -70,9 +70,7 @@ def load(
     path = path_of(config, program, directory)
     tree: Tree = {} if path is None else gather(cls, read_file(path))
     for override in overrides:
-        over = gather(cls, read_override(override))
-        _refuse_secrets(cls, over)
-        merge(tree, over)
+        merge(tree, gather(cls, read_override(override)))
     return build(cls, tree, where=_where(path, program, directory))
 
 
@@ -104,14 +102,6 @@ def peek(
         with contextlib.suppress(ConfigurationRefused):
             found = text_of(read_override(override), key) or found
     return found
-
-
-def _refuse_secrets(cls: type[T], over: Tree) -> None:
-    for key, spec in specs(cls).items():
-        if spec.is_secret and key in over:
-            raise ConfigurationRefused(
-                f"--set {key}: every user of this host can see a command line; put it into the file"
-            )
 
 
 def path_of(

@@ -63,10 +63,9 @@ class Spec:
     at_least: float | None
     at_most: float | None
     example: Any
-    is_secret: bool
 
 
-# `setting` needs eight parameters, one for each property of a setting.
+# `setting` needs seven parameters, one for each property of a setting.
 def setting(
     key: str,
     default: Any = REQUIRED,
@@ -76,7 +75,6 @@ def setting(
     at_most: float | None = None,
     choices: Sequence[Any] | None = None,
     example: Any = None,
-    is_secret: bool = False,
 ) -> Any:
     """Declares a field of a settings class. `key` is the setting's name in the file. If Kafka,
     ZooKeeper or Confluent has the same setting, `key` is its name there.
@@ -85,8 +83,7 @@ def setting(
     allowed values; they are ignored if the type is a Literal, because a Literal itself lists the
     allowed values.
     `example` is the value that the example file shows if the setting has no default, or if its
-    default is None. `is_secret`: whether the value must not be on a command line, which every user
-    of the host can see.
+    default is None.
     """
     metadata = {
         _METADATA: {
@@ -96,7 +93,6 @@ def setting(
             "at_most": at_most,
             "choices": tuple(choices or ()),
             "example": example,
-            "is_secret": is_secret,
         }
     }
     if default is REQUIRED:

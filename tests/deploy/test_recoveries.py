@@ -123,10 +123,13 @@ def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]
     returns the command's exit status and output."""
     site.offline.run("cat >/etc/skidway/ca.pem", given=trust)
     site.offline.run(
-        "cat >/etc/skidway/schemas.yml; chgrp skidway-registry /etc/skidway/schemas.yml; "
-        "chmod 640 /etc/skidway/schemas.yml",
+        "cd /etc/skidway; umask 027; cat >schemas.user; chgrp skidway-registry schemas.user",
+        given=user,
+    )
+    site.offline.run(
+        "cat >/etc/skidway/schemas.yml",
         given=f"schema.registry.url: https://{OFFLINE}:8081\n"
-        f"schema.registry.basic.auth.user.info: {user}\n"
+        "schema.registry.basic.auth.user.info.location: /etc/skidway/schemas.user\n"
         "schema.registry.ssl.ca.location: /etc/skidway/ca.pem\n",
     )
     return site.say(site.offline, "registry", "skidway schemas list")

@@ -15,7 +15,8 @@ USER_INFO = "ada:ge:heim"
 
 def secured(folder: Path) -> Pipeline:
     """Returns a pipeline whose registry uses https and requires a password."""
-    authority = Authority(folder)
+    authority, user_info = Authority(folder), folder / "user.info"
+    user_info.write_text(USER_INFO)
     pair = authority.sign("registry")
     users = folder / "users"
     done = run_skidway("registry", "hash-password", "ada", input_text="ge:heim\n")
@@ -26,7 +27,7 @@ def secured(folder: Path) -> Pipeline:
     url = f"https://127.0.0.1:{pipeline.site.ports['registry']}"
     asking = {
         "schema.registry.url": url,
-        "schema.registry.basic.auth.user.info": USER_INFO,
+        "schema.registry.basic.auth.user.info.location": str(user_info),
         "schema.registry.ssl.ca.location": str(authority.certificate),
     }
     served = {

@@ -38,7 +38,7 @@ def inventory(
       clients trust.
     - user: the clients' user name and password, with a colon between them.
     """
-    trust = {"ca.pem": authorities}
+    trust = {"ca.pem": authorities, "user.info": user}
     return {
         "all": {
             "vars": {
@@ -75,7 +75,7 @@ def inventory(
                             # Spark runs one task at a time with a small heap, because four hosts
                             # share this machine.
                             "spark.master": "local[1]",
-                            **_registry_client("loader", user),
+                            **_registry_client("loader"),
                         },
                     },
                 },
@@ -84,7 +84,7 @@ def inventory(
                     "vars": {
                         "agent_sources": [{"topic": TOPIC, "paths": [LINES]}],
                         "agent_files": trust,
-                        "agent_settings": {**_AGENT, **_registry_client("agent", user)},
+                        "agent_settings": {**_AGENT, **_registry_client("agent")},
                     },
                 },
             },
@@ -107,10 +107,10 @@ def _registry(files: Files) -> dict[str, Any]:
     }
 
 
-def _registry_client(program: str, user: str) -> dict[str, str]:
+def _registry_client(program: str) -> dict[str, str]:
     return {
         "schema.registry.ssl.ca.location": f"/etc/skidway/{program}/ca.pem",
-        "schema.registry.basic.auth.user.info": user,
+        "schema.registry.basic.auth.user.info.location": f"/etc/skidway/{program}/user.info",
     }
 
 

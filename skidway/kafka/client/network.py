@@ -21,7 +21,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 from skidway.errors import ConfigurationRefused
-from skidway.kafka.client.refused_connections import count_refused
 from skidway.kafka.client.session import ClientSession, Link, LinkKey
 from skidway.kafka.security import NO_SECURITY, KafkaSecurity
 
@@ -238,6 +237,8 @@ class Network:
         reason = tls_reason(error)
         place = setting_of_client(error, self._security.ca, self._security.certificate)
         if place:
+            from skidway.kafka.client.refused_connections import count_refused
+
             count_refused(place)
             reason = f"{reason} ({place})"
         self._session.failed(found.link, reason, now)
@@ -282,10 +283,10 @@ class Network:
                 count = found.socket.recv_into(space)
                 self._session.received(found.link, count, now)
                 if count < len(space):
-                    return
+                    break
             self._come_back(found)
         except BlockingIOError:
-            return
+            self._come_back(found)
         except OSError as error:
             self._fail(found, error, now)
 

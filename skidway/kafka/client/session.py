@@ -35,7 +35,6 @@ from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.client.calls import Call
 from skidway.kafka.client.cluster import Address
 from skidway.kafka.client.connection import Answer, Connection
-from skidway.kafka.client.refused_connections import count_refused
 from skidway.kafka.errors import BrokerUnreachable
 from skidway.security.sasl import Login
 
@@ -281,6 +280,8 @@ class ClientSession:
             link.connection.received(count, now)
         except SkidwayError as error:
             if isinstance(error, LoginRefused):
+                from skidway.kafka.client.refused_connections import count_refused
+
                 count_refused(error.place)
             self._collect(link)
             self.failed(link, str(error), now)

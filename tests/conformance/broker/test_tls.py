@@ -15,6 +15,7 @@ from skidway.security.contexts import TlsFiles, client_context
 from skidway.security.tls_socket import TlsSocket
 from support.brokers import TlsBroker
 from support.processes import Program, eventually, run_skidway
+from support.tls_records import Flood
 
 HALF_OPEN = 2_000
 PAGE = (Path(__file__).parents[3] / "docs/security.md").read_text()
@@ -71,6 +72,20 @@ def test_half_open_connections_need_little_memory(broker: TlsBroker, left_out: i
     assert served(broker)
 
 
+def test_records_without_data_keep_nobody_out(broker: TlsBroker, tmp_path: Path) -> None:
+    """Clients that send nothing but updates of their keys are closed again and again; meanwhile
+    others are served."""
+    broker.start()
+    own = TlsFiles(broker.pair.certificate, broker.pair.key, broker.authority.certificate)
+    with (
+        Flood(broker.tls_port, client_context(own), tmp_path / "first") as first,
+        Flood(broker.tls_port, client_context(own), tmp_path / "second") as second,
+    ):
+        assert all(served(broker) for _ in range(20))
+        assert first.is_closed.wait(60)
+        assert second.is_closed.wait(60)
+
+
 def test_the_commands_of_the_page_work(broker: TlsBroker, tmp_path: Path) -> None:
     """With the files that the commands in docs/security.md make, a client is accepted until its
     certificate is revoked, and its open connection is then closed."""
@@ -116,5 +131,7 @@ def test_the_metrics_tell_of_the_certificate(broker: TlsBroker) -> None:
     """The metrics say in how many seconds the certificate expires, and count handshakes."""
     broker.start()
     assert served(broker)
-    assert 0 < broker.metric("skidway_certificate_expires_seconds") <= 86_400
+    certificate = broker.settings["ssl.certificate.location"]
+    left_s = broker.metric(f'skidway_certificate_expires_seconds{{file="{certificate}"}}')
+    assert 0 < left_s <= 86_400
     eventually(lambda: broker.metric("skidway_broker_handshakes_total") == 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,10 +22,12 @@ from skidway.schemas.client import (
     Security,
     no_pause,
 )
+from skidway.security.contexts import TlsFiles, client_context
 from support import telemetry
 from support.certificates import Authority
 from support.processes import eventually, free_port, run_skidway, running
 from support.registry import Registry
+from support.tls_records import Flood
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -84,11 +87,22 @@ def test_confluents_client_with_tls_and_a_password(secured: Registry, authority:
         assert (caught.value.http_status_code, caught.value.error_code) == (401, 401)
 
 
-def test_our_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
-    """Our client works with TLS and a password, and the registry logs no password."""
+def test_our_client_with_tls_and_a_password(
+    secured: Registry, authority: Authority, tmp_path: Path
+) -> None:
+    """Our client works with TLS and a password, also if the password's file was replaced, and the
+    registry logs no password."""
+    user_info = tmp_path / "user.info"
+    user_info.write_text("ada:wrong\n")
     ours = RegistryClient(
-        secured.url, security=Security(user_info="ada:ge:heim", ca=authority.certificate)
+        secured.url, security=Security(user_info, authority.certificate), pause=no_pause
     )
+    with pytest.raises(RegistryRefused):
+        ours.register("s", SCHEMA)
+    user_info.unlink()
+    with pytest.raises(RegistryUnreachable, match=r"info.location: .*user.info cannot be read"):
+        ours.register("s", SCHEMA)
+    user_info.write_text("ada:ge:heim\n")
     assert ours.register("s", SCHEMA) == 1
     nobody = RegistryClient(secured.url, security=Security(ca=authority.certificate))
     with pytest.raises(RegistryRefused) as caught:
@@ -181,6 +195,52 @@ def test_a_revoked_certificate_is_refused_without_a_restart(
         _replace(known.key, renewed.key.read_bytes())
         _replace(known.certificate, renewed.certificate.read_bytes())
         assert resident.subjects() == []
+
+
+def test_a_session_ends_with_the_files_of_its_beginning(
+    zookeeper: str, tmp_path: Path, authority: Authority
+) -> None:
+    """A client whose certificate was revoked cannot resume a session that it began before."""
+    pair, known = authority.sign("registry"), authority.sign("client")
+    port = free_port()
+    url = f"https://127.0.0.1:{port}"
+    made = Registry(
+        zookeeper, tmp_path, f"listeners={url}", f"ssl.certificate.location={pair.certificate}",
+        f"ssl.key.location={pair.key}", f"ssl.ca.location={authority.certificate}",
+        f"ssl.crl.location={authority.revoke()}", "ssl.client.authentication=REQUIRED",
+        scheme="https",
+    )  # fmt: skip
+    context = client_context(TlsFiles(known.certificate, known.key, authority.certificate))
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+
+    def session(before: ssl.SSLSession | None = None) -> tuple[ssl.SSLSession | None, bool]:
+        with (
+            socket.create_connection(("127.0.0.1", port), timeout=60) as sock,
+            context.wrap_socket(sock, server_hostname="localhost", session=before) as tls,
+        ):
+            return tls.session, bool(tls.session_reused)
+
+    with running(made.program, made.ready):
+        first, _ = session()
+        assert session(first)[1]
+        authority.revoke(known)
+        with pytest.raises(ssl.SSLError):
+            session(first)
+
+
+def test_records_without_data_keep_nobody_out(
+    secured: Registry, authority: Authority, tmp_path: Path
+) -> None:
+    """Clients that send nothing but updates of their keys are closed again and again; meanwhile
+    others are answered."""
+    trusting = client_context(TlsFiles(ca=authority.certificate))
+    with (
+        Flood(secured.port, trusting, tmp_path / "keys") as flood,
+        confluent(secured, authority, "ada:ge:heim") as client,
+    ):
+        for _ in range(20):
+            assert client.get_subjects() == []
+        assert flood.is_closed.wait(60)
 
 
 def test_certificates_of_clients_and_a_listener_without_tls(

@@ -326,7 +326,8 @@ def test_a_load_on_a_spark_cluster(loading: Loading, secured: Secured, tmp_path:
         program = loading.start(*on_cluster(workers.url))
         assert program.wait() == 0, program.output()
     assert hdfs_identities(loading) == lines(1500)
-    with secured.kdc.tickets("loader", secured.loader.keytab) as cache:
+    kdc = secured.kdc
+    with kdc.tickets(f"nn/{kdc.host}", kdc.service("nn")) as cache:  # it lasts longer
         found = spark_script.answer(
             READER, loading.output, loading.topic, folder=tmp_path, **secured.kdc.env,
             HADOOP_CONF_DIR=str(secured.hdfs.conf), KRB5CCNAME=cache,

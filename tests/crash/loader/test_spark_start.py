@@ -141,7 +141,7 @@ def test_validate_refuses_what_a_run_refuses(loading: Loading) -> None:
     for more in (
         "schema.registry.url=http://jane:secret@127.0.0.1:1",
         "schema.registry.url=127.0.0.1:8081",
-        "schema.registry.basic.auth.user.info=jane",
+        "schema.registry.basic.auth.user.info.location=/dev/null/jane",
         "bootstrap.servers=127.0.0.1:x",
         "metrics.listener=here",
         "collector.url=127.0.0.1:8088",

@@ -20,7 +20,7 @@ def test_given_settings_win_whichever_way_they_are_written() -> None:
 @pytest.mark.parametrize(
     ("given", "secret"),
     [
-        ({"schema.registry.basic.auth.user.info": "u:p"}, True),
+        ({"a.basic.auth.user.info": "u:p"}, True),
         ({"schema": {"registry": {"basic": {"auth": {"user": {"info": "u:p"}}}}}}, True),
         ({"mirror.sources": [{"cluster": "dc1", "sasl": {"password": "p"}}]}, True),
         ({"a": [["x", {"b": [{"client.secret": "p"}]}]]}, True),

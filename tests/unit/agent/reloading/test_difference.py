@@ -41,10 +41,10 @@ def test_what_must_not_change_is_named() -> None:
 def test_the_password_of_the_registry_may_change_and_is_not_printed() -> None:
     """A new password for the registry needs no restart. The list of changes contains only the keys
     of settings and never their values."""
-    after = replace(BEFORE, schema_registry_user_info="me:secret", linger_ms=7)
+    after = replace(BEFORE, schema_registry_user_info=Path("/a/secret"), linger_ms=7)
     assert not needs_restart(BEFORE, after)
     assert changes(BEFORE, after) == [
-        "schema.registry.basic.auth.user.info changed",
+        "schema.registry.basic.auth.user.info.location changed",
         "linger.ms changed",
     ]
 

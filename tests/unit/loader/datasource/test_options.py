@@ -83,13 +83,13 @@ def test_a_stream_has_no_end(name: str) -> None:
 
 
 def test_the_registry_may_ask_for_credentials() -> None:
-    """The registry's user, password and certificate files are set with Confluent's option names,
+    """The registry's files of user, password and certificates are set with Confluent's names,
     and are passed to the registry's client."""
     found = of(
-        schema__registry__basic__auth__user__info="me:secret",
+        schema__registry__basic__auth__user__info__location="/me",
         schema__registry__ssl__ca__location="/ca.pem",
     )
-    assert found.registry.security == Security("me:secret", Path("/ca.pem"), None, None)
+    assert found.registry.security == Security(Path("/me"), Path("/ca.pem"), None, None)
 
 
 def test_every_option_is_explained() -> None:

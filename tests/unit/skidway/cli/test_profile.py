@@ -37,12 +37,11 @@ def test_the_environment_is_over_the_profile(home: Path) -> None:
             "HOME": str(home),
             "SKIDWAY_BOOTSTRAP_SERVER": "b9:1",
             "SKIDWAY_REGISTRY": "",
-            "SKIDWAY_REGISTRY_USER_INFO": "me:secret",
             "SKIDWAY_ZOOKEEPER": "z:2181/dc1",
         }
     )
     assert (found.bootstrap_servers, found.schema_registry_url) == ("b9:1", "https://r")
-    assert (found.schema_registry_user_info, found.zookeeper_connect) == ("me:secret", "z:2181/dc1")
+    assert found.zookeeper_connect == "z:2181/dc1"
 
 
 def test_another_file_is_named_and_must_exist(home: Path, tmp_path: Path) -> None:

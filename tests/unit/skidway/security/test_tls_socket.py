@@ -5,13 +5,22 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from skidway.security.contexts import TlsFiles, client_context, server_context
-from skidway.security.tls_socket import RECORD_BYTES, SEALED_BYTES_MAX, TlsSocket
+from skidway.security.tls_socket import (
+    BARREN_BYTES_MAX,
+    RECORD_BYTES,
+    SEALED_BYTES_MAX,
+    UNREAD_BYTES_MAX,
+    TlsSocket,
+    TooManyRecords,
+)
 from support.certificates import Authority
+from support.tls_records import DATA, HANDSHAKE, Sealer, logs_keys
 
 Contexts = tuple[ssl.SSLContext, ssl.SSLContext]
 
@@ -66,6 +75,68 @@ def received(end: TlsSocket, size: int = 1 << 20) -> bytes:
         return bytes(space[: end.recv_into(memoryview(space))])
     except BlockingIOError:
         return b""
+
+
+Flood = Callable[[Sealer], bytes]
+TICKET = b"\x04\x00\x00\x35" + bytes(8) + b"\x08" + bytes(8) + b"\x00\x20" + bytes(34)
+
+
+@pytest.mark.parametrize(
+    ("side", "record"),
+    [
+        ("CLIENT", lambda sealer: sealer.key_update(requested=True)),
+        ("SERVER", lambda sealer: sealer.key_update(requested=False)),
+        ("SERVER", lambda sealer: sealer.seal(HANDSHAKE, TICKET)),
+    ],
+)
+def test_records_without_data_are_bounded(
+    contexts: Contexts, tmp_path: Path, side: str, record: Flood
+) -> None:
+    """Of records that are no data, one call takes only as many bytes as one record of data may
+    have; a peer that sends only such records is refused."""
+    ends = Ends((contexts[0], logs_keys(contexts[1], tmp_path / "keys")))
+    ends.shake()
+    sealer = Sealer(tmp_path / "keys", side)
+    sender, receiver = ends.client, ends.server
+    if side == "SERVER":
+        sender, receiver = receiver, sender
+    few = b"".join(record(sealer) for _ in range(100))
+    sender.socket.send(few + sealer.seal(DATA, b"data"))
+    assert received(receiver) == b"data"
+    flood = b"".join(record(sealer) for _ in range(2 * BARREN_BYTES_MAX * 100 // len(few)))
+    sender.socket.setblocking(True)
+    space, calls = memoryview(bytearray(100)), 0
+    with contextlib.suppress(TooManyRecords):
+        while flood:
+            flood = flood[sender.socket.send(flood[:RECORD_BYTES]) :]
+            with contextlib.suppress(BlockingIOError):
+                receiver.recv_into(space)
+            calls += 1
+    assert BARREN_BYTES_MAX <= calls * RECORD_BYTES <= BARREN_BYTES_MAX + 3 * RECORD_BYTES
+    ends.close()
+
+
+def test_a_peer_that_asks_for_answers_and_reads_none_is_refused(
+    contexts: Contexts, tmp_path: Path
+) -> None:
+    """A peer cannot fill the memory with answers of TLS, also if it sends some data."""
+    ends = Ends((contexts[0], logs_keys(contexts[1], tmp_path / "keys")))
+    ends.shake()
+    sealer, most = Sealer(tmp_path / "keys", "CLIENT"), 0
+
+    def ask() -> None:
+        updates = b"".join(sealer.key_update(requested=True) for _ in range(500))
+        ends.client.socket.send(updates + sealer.seal(DATA, b"x"))
+        assert received(ends.server) == b"x"
+
+    with contextlib.suppress(TooManyRecords):
+        while most <= UNREAD_BYTES_MAX:
+            ask()
+            most = ends.server.sealed_bytes
+    assert most + 2 * RECORD_BYTES > UNREAD_BYTES_MAX
+    with pytest.raises(TooManyRecords):
+        ask()
+    ends.close()
 
 
 def test_bytes_arrive_in_both_directions(ends: Ends) -> None:
