@@ -14,6 +14,10 @@ from cryptography.x509.oid import NameOID
 
 Key = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 PEM = serialization.Encoding.PEM
+_SIGNS = x509.KeyUsage(
+    False, False, False, False, False, key_cert_sign=True, crl_sign=True, encipher_only=False,
+    decipher_only=False,
+)  # fmt: skip
 DAY, HOUR = datetime.timedelta(days=1), datetime.timedelta(hours=1)
 
 
@@ -35,6 +39,8 @@ class Authority:
         self._key = ec.generate_private_key(ec.SECP256R1())
         made = _builder(self._name, self._name, self._key)
         made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        made = made.add_extension(_SIGNS, critical=True)
+        made = made.add_extension(_identifier(self._key), critical=False)
         self.certificate = folder / f"{name}.pem"
         _write(self.certificate, made.sign(self._key, hashes.SHA256()))
 
@@ -63,6 +69,8 @@ class Authority:
             known += [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
         made = _builder(subject, self._name, key, ends)
         made = made.add_extension(x509.SubjectAlternativeName(known), critical=False)
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        made = made.add_extension(signer, critical=False)
         if usage is not None:
             made = made.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
         pair = Pair(self._folder / f"{name}.pem", self._folder / f"{name}.key")
@@ -113,6 +121,10 @@ def _builder(
         .not_valid_before(now + min(ends, datetime.timedelta(0)) - HOUR)
         .not_valid_after(now + ends)
     )
+
+
+def _identifier(key: Key) -> x509.SubjectKeyIdentifier:
+    return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
 
 
 def _write(path: Path, certificate: x509.Certificate) -> None:
