@@ -18,12 +18,12 @@ from skidway.agent.files.host import shown
 from skidway.agent.files.operating_system import OperatingSystem
 from skidway.agent.files.patterns import patterns_of
 from skidway.agent.values import path_texts
-from skidway.demo import writer
+from skidway.demo import certificates, writer
 from skidway.demo.counts import Outcome, Tiers, cut_off, ledger, record_count
 from skidway.demo.display import Display, show_addresses, show_outcome, show_tiers, waited_for
 from skidway.demo.kills import kill_all
 from skidway.demo.programs import COMMANDS, WITHIN_S, Programs, Stopped
-from skidway.demo.site import DATACENTER, DEFAULT_PORTS, LOADS_EVERY, Site
+from skidway.demo.site import CERTIFIED, DATACENTER, DEFAULT_PORTS, LOADS_EVERY, OFFLINE, Site
 from skidway.errors import SkidwayError, Unreachable, UsageError
 from skidway.files import DirectoryLock, make_directory
 from skidway.kafka.errors import KafkaError
@@ -64,6 +64,9 @@ def register(subparsers: Any) -> None:
     parser.add_argument(
         "--hdfs", metavar="URL", help="load into this HDFS folder instead of a local directory"
     )
+    parser.add_argument(
+        "--tls", action="store_true", help="brokers and registry speak TLS and ask for certificates"
+    )
     parser.add_argument("--keep", action="store_true", help="leave everything running until Ctrl-C")
     parser.set_defaults(run=_run)
 
@@ -77,12 +80,17 @@ def _run(args: argparse.Namespace) -> int:
     for lacking in machine.names():
         if lacking.advice:
             raise SkidwayError(f"{lacking.says}; {lacking.advice}")
+    if args.tls:
+        certificates.check()
     folder = Path(os.path.abspath(args.dir or (f"{FOLDER}-quick" if args.quick else FOLDER)))
     make_directory(folder)
     with DirectoryLock(folder), Reservation() as kept:
         ports = {name: kept.take(port, PORTS_TRIED) for name, port in DEFAULT_PORTS.items()}
-        site = Site(folder, ports, args.hdfs or str(folder / "hdfs"), is_signed=True)
+        output = args.hdfs or str(folder / "hdfs")
+        site = Site(folder, ports, output, is_signed=True, is_tls=args.tls)
         site.make_keys()
+        if site.is_tls:
+            certificates.make(site.certificates, CERTIFIED)
         display = Display(sys.stdout)
         try:
             with Programs(site, display.say) as programs:
@@ -175,7 +183,7 @@ class Demo:
             self._display.say(
                 f"a writer begins: {self._lines:,} lines as raw text, regex and JSON, rotated"
             )
-        offline = self._site.address("broker-offline")
+        offline = self._site.kafka(OFFLINE)
         topics = [f"{DATACENTER}.{source['topic']}" for source in self._sources]
         self._programs.until(lambda: record_count(offline, topics) > 0, "the first records")
         if self._lines:

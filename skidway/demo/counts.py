@@ -98,10 +98,10 @@ def _position(row: Mapping[str, Any]) -> int:
     return int(row["begin"]) + sum(int(row[fate]) for fate in FATES)
 
 
-def record_count(address: str, topics: Sequence[str]) -> int:
+def record_count(kafka: KafkaConnection, topics: Sequence[str]) -> int:
     """Returns the sum of the high watermarks of these topics, as far as they exist. Raises
     Unreachable or KafkaError if the broker does not answer."""
-    with KafkaConnection(address).within(ASK_TIMEOUT_MS).client() as client:
+    with kafka.within(ASK_TIMEOUT_MS).client() as client:
         found = client.metadata(topics).topics
         partitions = {
             TopicPartition(name, partition.index): LATEST
@@ -152,8 +152,7 @@ class Tiers:
 
     def _ask(self, tier: str, cluster: str, topics: Sequence[str]) -> None:
         if tier not in self.away:
-            address = self.site.address(f"broker-{cluster}")
-            self._records[tier] = record_count(address, topics)
+            self._records[tier] = record_count(self.site.kafka(cluster), topics)
 
     def _counted(self) -> int:
         with closing(open_to_read(self.site.data("count-dc1") / "counter.db", WAIT_S)) as database:

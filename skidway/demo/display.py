@@ -7,6 +7,7 @@ printed if it has changed, and nothing else was printed for some seconds.
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import time
@@ -18,7 +19,7 @@ from skidway.agent.files.host import shown
 from skidway.cli.output import render_table
 from skidway.cli.streams import raw
 from skidway.demo.counts import TIERS, WRITTEN, Outcome, Tiers
-from skidway.demo.site import LOADS_EVERY, Site
+from skidway.demo.site import LOADS_EVERY, PERSON, Site
 
 PLAIN_EVERY_S = 10.0
 COLUMNS = ("topic", "agent", "broker", "mirror", "hdfs", "rejects", "verdict")
@@ -104,11 +105,17 @@ def show_outcome(site: Site, outcome: Outcome, seconds: float) -> None:
 
 
 def show_addresses(site: Site) -> None:
-    """For --keep: prints the programs' addresses."""
+    """For --keep: prints the programs' addresses, and with TLS what clients need."""
     every = f"a load runs every {LOADS_EVERY}"
     print(f"\nEverything keeps running: the agent goes on reading, and {every}. Ctrl-C stops it.")
     for name in ("zookeeper", "broker-dc1", "broker-offline", "registry", "dashboard"):
         print(f"  {name:16} {site.address(name)}", flush=True)
+    if site.is_tls:
+        settings = site.security(PERSON).items()
+        options = " ".join(f"-X {shlex.quote(f'{name}={value}')}" for name, value in settings)
+        print("Brokers and registry ask for certificates. For commands of skidway, and for kcat:")
+        print(f"  export SKIDWAY_PROFILE={shlex.quote(str(site.profile))}")
+        print(f"  kcat -L -b {site.address('broker-dc1')} {options}", flush=True)
 
 
 def topic_rows(outcome: Outcome) -> list[dict[str, Any]]:

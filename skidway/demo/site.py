@@ -4,6 +4,7 @@ The folder of a pipeline contains:
 
     etc/*.yml      configuration files of the programs
     etc/*.key      keys with which the programs sign messages to the audit
+    etc/tls/...    certificates of the programs, and their keys, if they speak TLS
     data/...       data of ZooKeeper, brokers, agent, counters and audit
     log/           what the programs log
     hdfs/          rows and manifests, unless an HDFS URL is given
@@ -20,9 +21,12 @@ from typing import Any
 from skidway import invocation
 from skidway.audit.signing.identity import Identity, Role
 from skidway.audit.signing.keys import master_keys_in, new_master_key, text_of
+from skidway.demo.certificates import AUTHORITY
 from skidway.files import make_directory, write_atomically
 from skidway.host_name import host_name
-from skidway.kafka.types import PLAINTEXT
+from skidway.kafka.connection import KafkaConnection
+from skidway.kafka.security import KafkaSecurity
+from skidway.kafka.types import PLAINTEXT, SSL
 from skidway.settings.document import yaml_text
 
 DATACENTER, OFFLINE = "dc1", "offline"
@@ -47,6 +51,14 @@ DEFAULT_PORTS = {
     "loader.metrics": 9105,
 }
 
+PERSON = "person"
+CERTIFIED = (
+    "broker-dc1", "broker-offline", "mirror", "registry", "agent", "count-dc1", "count-offline",
+    "loader", "audit", PERSON,
+)  # fmt: skip
+"""Who has a certificate, if the programs speak TLS. PERSON is whoever looks at a pipeline with
+commands; the demo itself looks as this person, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Timing:
@@ -63,13 +75,15 @@ class Timing:
 @dataclass(frozen=True, slots=True)
 class Site:
     """Folders, ports and output of one pipeline. is_signed: whether the audit requires signatures;
-    then somebody has to call `make_keys`."""
+    then somebody has to call `make_keys`. is_tls: whether brokers and registry speak only TLS, and
+    ask for certificates; then somebody has to make those of CERTIFIED in `certificates`."""
 
     folder: Path
     ports: Mapping[str, int]
     output: str
     timing: Timing = Timing()
     is_signed: bool = False
+    is_tls: bool = False
 
     @property
     def logs(self) -> Path:
@@ -95,11 +109,36 @@ class Site:
         """The file with the key of a program."""
         return self.folder / "etc" / f"{program}.key"
 
+    @property
+    def certificates(self) -> Path:
+        """The folder of the certificates, and of their keys."""
+        return self.folder / "etc" / "tls"
+
+    @property
+    def profile(self) -> Path:
+        """The profile of PERSON, for commands. Only a pipeline with TLS has it."""
+        return self.folder / "etc" / "profile.yml"
+
+    @property
+    def protocol(self) -> str:
+        """The protocol of the brokers' listeners."""
+        return SSL if self.is_tls else PLAINTEXT
+
     def address(self, name: str) -> str:
         return f"127.0.0.1:{self.ports[name]}"
 
     def url(self, name: str) -> str:
-        return f"http://{self.address(name)}"
+        scheme = "https" if self.is_tls and name == "registry" else "http"
+        return f"{scheme}://{self.address(name)}"
+
+    def kafka(self, cluster: str) -> KafkaConnection:
+        """Returns how PERSON reaches a cluster."""
+        security = KafkaSecurity.of(self.security(PERSON))
+        return KafkaConnection(self.address(f"broker-{cluster}"), security=security)
+
+    def security(self, program: str) -> dict[str, str]:
+        """Returns the settings by which the brokers let a program in: none without TLS."""
+        return {"security.protocol": SSL, **self._files(program)} if self.is_tls else {}
 
     def health(self, program: str) -> str:
         return self.url(f"{program}.metrics") + "/health"
@@ -131,12 +170,15 @@ class Site:
             path = self.config(program)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(yaml_text(settings, width=1000))
+        if self.is_tls:
+            self.profile.write_text(yaml_text(self._client(PERSON, "broker-dc1"), width=1000))
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def _servers(self) -> dict[str, dict[str, Any]]:
         mirrored = {
             "cluster": DATACENTER,
             "bootstrap.servers": self.address("broker-dc1"),
+            **self.security("mirror"),
             "topics": [".*"],
         }
         return {
@@ -152,6 +194,8 @@ class Site:
                 "listeners": self.url("registry"),
                 "zookeeper.connect": self.address("zookeeper"),
                 "metrics.listener": self.address("registry.metrics"),
+                **self._files("registry"),
+                **({"ssl.client.authentication": "REQUIRED"} if self.is_tls else {}),
             },
         }
 
@@ -159,7 +203,9 @@ class Site:
         name = f"broker-{cluster}"
         return {
             "cluster.name": cluster,
-            "listeners": f"{PLAINTEXT}://{self.address(name)}",
+            "listeners": f"{self.protocol}://{self.address(name)}",
+            **self._files(name),
+            **({"ssl.client.auth": "required"} if self.is_tls else {}),
             "log.dirs": str(self.data(name)),
             "zookeeper.connect": f"{self.address('zookeeper')}/{cluster}",
             "metrics.listener": self.address(f"{name}.metrics"),
@@ -168,8 +214,7 @@ class Site:
 
     def _agent(self, sources: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return {
-            "bootstrap.servers": self.address("broker-dc1"),
-            "schema.registry.url": self.url("registry"),
+            **self._client("agent", "broker-dc1"),
             "state.dir": str(self.data("agent")),
             "metrics.listener": self.address("agent.metrics"),
             "audit.bucket.ms": self.timing.bucket_ms,
@@ -184,6 +229,7 @@ class Site:
         return {
             f"count-{cluster}": {
                 "bootstrap.servers": self.address(f"broker-{cluster}"),
+                **self.security(f"count-{cluster}"),
                 "cluster.name": cluster,
                 "tier": tier,
                 "topics": [topics],
@@ -198,8 +244,7 @@ class Site:
 
     def _loader(self) -> dict[str, Any]:
         return {
-            "bootstrap.servers": self.address("broker-offline"),
-            "schema.registry.url": self.url("registry"),
+            **self._client("loader", "broker-offline"),
             "cluster.name": OFFLINE,
             "topics": [f"{DATACENTER}.*"],
             "output": self.output,
@@ -211,6 +256,27 @@ class Site:
             **self._signing("loader"),
         }
 
+    def _client(self, program: str, broker: str) -> dict[str, str]:
+        """The settings by which a program reaches a broker and the registry."""
+        files = self._files(program).items()
+        return {
+            "bootstrap.servers": self.address(broker),
+            **self.security(program),
+            "schema.registry.url": self.url("registry"),
+            **{f"schema.registry.{setting}": path for setting, path in files},
+        }
+
+    def _files(self, program: str) -> dict[str, str]:
+        """The settings of a program's certificate, and of who signs those of others: none without
+        TLS. Servers and clients have the same names for them."""
+        if not self.is_tls:
+            return {}
+        return {
+            "ssl.ca.location": str(self.certificates / f"{AUTHORITY}.pem"),
+            "ssl.certificate.location": str(self.certificates / f"{program}.pem"),
+            "ssl.key.location": str(self.certificates / f"{program}.key"),
+        }
+
     def _signing(self, program: str) -> dict[str, Any]:
         """The setting of a program that signs its messages."""
         return {"audit.key.location": str(self.key(program))} if self.is_signed else {}
@@ -218,6 +284,7 @@ class Site:
     def _audit(self) -> dict[str, Any]:
         return {
             "bootstrap.servers": self.address("broker-offline"),
+            **self.security("audit"),
             "store.dir": str(self.data("audit")),
             "listener": self.address("dashboard"),
             "metrics.listener": self.address("audit.metrics"),

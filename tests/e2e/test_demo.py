@@ -63,7 +63,8 @@ def processes_in(folder: Path) -> list[str]:
 class Two:
     """The folders of two demos that were started at the same moment. The demo in `default` has
     three log formats and four kills, and loads into the real HDFS folder `output`. The demo in
-    `quick` uses the Java that a Python package contains, and reads logs of Hadoop and OpenSSH.
+    `quick` uses the Java that a Python package contains, and reads logs of Hadoop and OpenSSH; its
+    brokers and its registry speak TLS.
     `listeners` contains the addresses on which the programs of both demos served their metrics."""
 
     default: Path
@@ -73,7 +74,7 @@ class Two:
 
     @property
     def given(self) -> tuple[str, ...]:
-        return "--quick", "--logs", str(self.quick / "logs" / "*.log")
+        return "--quick", "--tls", "--logs", str(self.quick / "logs" / "*.log")
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +119,18 @@ def test_every_line_is_a_row_although_four_programs_are_killed(two: Two) -> None
     assert not processes_in(two.default)
 
 
+def test_every_line_is_a_row_with_tls(two: Two) -> None:
+    """With --tls, brokers listen with TLS alone and require certificates. The demo still ends
+    complete, with as many rows as lines."""
+    rows = ds.dataset(two.quick / "skidway-demo-quick" / "hdfs" / "dc1.app-logs").count_rows()
+    assert rows == lines_in(two.quick / "logs")
+    for cluster in ("dc1", "offline"):
+        config = two.quick / "skidway-demo-quick" / "etc" / f"broker-{cluster}.yml"
+        broker = yaml.safe_load(config.read_text())
+        assert broker["listeners"].startswith("SSL://")
+        assert broker["ssl.client.auth"] == "required"
+
+
 def listeners_in(folder: Path) -> Iterator[str]:
     """Yields the addresses on which the programs of the demo in this folder serve metrics."""
     for path in (folder / "etc").glob("*.yml"):
@@ -132,6 +145,10 @@ def test_two_demos_at_once_share_no_port(two: Two) -> None:
     assert len(set(two.listeners)) == len(two.listeners) > 0
 
 
+def lines_in(folder: Path) -> int:
+    return sum(len(path.read_bytes().splitlines()) for path in folder.iterdir())
+
+
 def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
     """A second run of the demo in the same folder reads the lines that were written since the first
     run, and makes no duplicates. The second run ends with the verdict "complete", like the first
@@ -142,7 +159,7 @@ def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
     with begun(two.quick, *two.given) as second:
         second.wait(WITHIN_S)
     expect_complete(second.output(), second.returncode)
-    lines = sum(len(path.read_bytes().splitlines()) for path in (two.quick / "logs").iterdir())
+    lines = lines_in(two.quick / "logs")
     rows = ds.dataset(two.quick / "skidway-demo-quick" / "hdfs" / "dc1.app-logs")
     spot = rows.to_table(columns=["_file_id", "_offset"]).to_pylist()
     places = {(each["_file_id"], each["_offset"]) for each in spot}

@@ -62,3 +62,17 @@ def test_a_machine_on_which_spark_cannot_start_is_told_before_anything_starts(
     assert main(["demo", "--quick", "--dir", str(tmp_path / "demo")]) == 1
     assert capsys.readouterr().err == ("skidway demo: 'db7' has no address; add it to /etc/hosts\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_machine_without_openssl_is_told_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """If --tls cannot make certificates, the demo says so in one sentence with what to do, and
+    neither starts a program nor writes a file."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["demo", "--tls", "--dir", str(tmp_path / "demo")]) == 1
+    assert capsys.readouterr().err == (
+        "skidway demo: the command openssl, which makes certificates, is missing;"
+        " install it (Debian, Ubuntu: apt-get install openssl)\n"
+    )
+    assert list(tmp_path.iterdir()) == []

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import io
+import shlex
 from pathlib import Path
 
 import pytest
 
 from skidway.demo.counts import BROKER, TIERS, Tiers
-from skidway.demo.display import Display, show_tiers
+from skidway.demo.display import Display, show_addresses, show_tiers
 from skidway.demo.programs import Programs
 from skidway.demo.site import DEFAULT_PORTS, Site
 
@@ -84,6 +85,23 @@ def test_the_table_says_who_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     rows = [line.split() for line in screen(out.getvalue())[1:7]]
     assert rows[0] == ["written", "1,000"]
     assert rows[2:4] == [["broker", "800", "200", "killed"], ["mirror", "1,020", "0"]]
+
+
+@pytest.mark.parametrize("is_tls", [False, True])
+def test_people_are_told_how_they_reach_a_demo_with_tls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], is_tls: bool
+) -> None:
+    """With TLS, the demo prints the profile and the options for people who look at what goes on
+    running, so that a shell can take them. Without TLS, nobody needs them."""
+    site = Site(tmp_path / "my demo", DEFAULT_PORTS, "", is_tls=is_tls)
+    show_addresses(site)
+    said = capsys.readouterr().out
+    assert f"broker-dc1       {site.address('broker-dc1')}\n" in said
+    assert ("kcat" in said) is is_tls
+    if is_tls:
+        *_, profile, kcat = (shlex.split(line) for line in said.splitlines())
+        assert profile == ["export", f"SKIDWAY_PROFILE={site.profile}"]
+        assert f"ssl.key.location={site.certificates / 'person.key'}" in kcat
 
 
 def screen(written: str) -> list[str]:

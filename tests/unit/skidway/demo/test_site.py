@@ -1,7 +1,10 @@
-"""The keys of the demo's programs, and which settings name them."""
+"""The keys and certificates of the demo's programs, and which settings name them."""
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,10 +14,13 @@ from skidway.agent.settings import AgentSettings
 from skidway.audit.evidence.admission import Mode
 from skidway.audit.settings import AuditSettings, CounterSettings
 from skidway.audit.signing.keys import master_keys_in, sender_keys_in
-from skidway.demo.site import DEFAULT_PORTS, Site
+from skidway.broker.settings import BrokerSettings
+from skidway.demo import certificates
+from skidway.demo.site import CERTIFIED, DEFAULT_PORTS, PERSON, Site
 from skidway.host_name import host_name
 from skidway.loader.settings import LoaderSettings
 from skidway.loader.store import StoreConnection
+from skidway.schemas.registry.settings import RegistrySettings
 from skidway.settings import load
 from support.promises import promise
 
@@ -61,3 +67,52 @@ def test_a_site_without_keys_signs_nothing(tmp_path: Path) -> None:
     assert load(AuditSettings, site.config("audit")).mode is Mode.OFF
     for path in (tmp_path / "etc").glob("*.yml"):
         assert "audit.key.location" not in path.read_text()
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+def test_with_tls_each_program_has_a_certificate_of_its_own(tmp_path: Path) -> None:
+    """With TLS, the listeners of brokers and registry have nothing else, and require certificates.
+    Each program has one of its own, for itself and as a client, and so has a person's profile. Only
+    the owner may read the keys. A second run makes no other certificates."""
+    site = Site(tmp_path, DEFAULT_PORTS, str(tmp_path / "hdfs"), is_tls=True)
+    before = os.umask(0o022)
+    try:
+        certificates.make(site.certificates, CERTIFIED)
+    finally:
+        os.umask(before)
+    made = {path: path.read_bytes() for path in site.certificates.glob("*.pem")}
+    keys = {path.with_suffix(".key").stat().st_mode & 0o777 for path in made}
+    assert (len(made), keys) == (1 + len(CERTIFIED), {0o600})
+    site.write([])
+    mirror = load(BrokerSettings, site.config("broker-offline")).mirror_sources[0]
+    assert shown(mirror.kafka.security.certificate) == "mirror"
+    assert shown(site.kafka("dc1").security.certificate) == PERSON
+    for name in ("broker-dc1", "broker-offline"):
+        broker = load(BrokerSettings, site.config(name))
+        broker.check_listeners()
+        assert [each.protocol for each in broker.endpoints()] == ["SSL"]
+        assert (broker.client_auth, shown(broker.certificate)) == ("required", name)
+    registry = load(RegistrySettings, site.config("registry"))
+    registry.check()
+    assert [each.is_tls for each in registry.addresses] == [True]
+    assert (registry.client_certificates, shown(registry.certificate)) == ("REQUIRED", "registry")
+    for name in ("agent", "count-dc1", "count-offline", "loader", "audit"):
+        expect_client(yaml.safe_load(site.config(name).read_text()), name)
+    expect_client(yaml.safe_load(site.profile.read_text()), PERSON)
+    certificates.make(site.certificates, CERTIFIED)
+    assert {path: path.read_bytes() for path in made} == made
+
+
+def expect_client(settings: Mapping[str, str], name: str) -> None:
+    assert settings["security.protocol"] == "SSL"
+    for prefix in ("", "schema.registry.") if "schema.registry.url" in settings else ("",):
+        assert shown(settings[f"{prefix}ssl.certificate.location"]) == name
+        assert shown(settings[f"{prefix}ssl.key.location"]) == name
+        assert shown(settings[f"{prefix}ssl.ca.location"]) == "authority"
+
+
+def shown(path: str | Path | None) -> str:
+    """Returns the name of a file that is there, without its ending."""
+    assert path is not None
+    assert Path(path).is_file()
+    return Path(path).stem
