@@ -22,6 +22,7 @@ from skidway.audit.topic.messages import TOPIC as AUDIT
 from skidway.consumer import Consumer
 from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.kafka.client import Client, NewTopic
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.security import KafkaSecurity
 from skidway.producer import Producer
 from support import spark_script
@@ -267,7 +268,7 @@ def test_the_mirror_copies(site: Secured) -> None:
 
 
 def ends(address: str, topic: str) -> list[int]:
-    found = watermarks(address, [topic])
+    found = watermarks(KafkaConnection(address), [topic])
     return [found[each] for each in sorted(found)]
 
 

@@ -26,7 +26,8 @@ from skidway.agent.commands import state as ledger
 from skidway.agent.state.database import DATABASE
 from skidway.demo.site import DATACENTER, DEFAULT_PORTS, OFFLINE, Site, Timing
 from skidway.errors import StateRefused
-from skidway.kafka.client import LATEST, Client
+from skidway.kafka.client import LATEST
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.types import TopicPartition
 from skidway.loader.store import StoreConnection
 from support.processes import (
@@ -203,7 +204,7 @@ class Pipeline:
     def watermarks(self, cluster: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
         """Returns the high watermark of every partition of the topics. Leaves out topics that do
         not exist."""
-        return watermarks(self.site.address(f"broker-{cluster}"), topics)
+        return watermarks(self.site.kafka(cluster), topics)
 
     def mirrored(self, topics: Sequence[str]) -> bool:
         """Returns whether the offline cluster has all records that dc1 has in these topics."""
@@ -269,10 +270,10 @@ class Pipeline:
         return pa.concat_tables(tables, promote_options="permissive") if tables else pa.table({})
 
 
-def watermarks(address: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
-    """Returns the high watermark of every partition of the topics in a broker's cluster. Leaves out
-    topics that do not exist."""
-    with Client(address) as client:
+def watermarks(kafka: KafkaConnection, topics: Sequence[str]) -> dict[TopicPartition, int]:
+    """Returns the high watermark of every partition of the topics in a cluster. Leaves out topics
+    that do not exist."""
+    with kafka.client() as client:
         found = client.metadata(list(topics)).topics
         partitions = {
             TopicPartition(name, partition.index): LATEST

@@ -13,6 +13,9 @@ hits. There are three faults:
 
 While the proxy holds a frame back, all later frames of the same connection and direction wait, as
 in TCP.
+
+The proxy cannot see the frames of a connection with TLS. It handles what arrives at once as if it
+were a frame, of a request that it does not know (HIDDEN).
 """
 
 from __future__ import annotations
@@ -38,6 +41,11 @@ from skidway.kafka.protocol.produce import parse_request
 from support.processes import WITHIN_S, eventually
 
 AGENT, LOADER = "skidway-agent", "skidway-loader"
+TLS = (b"\x15", b"\x16")
+"""The first byte of each side of a connection with TLS: that of an alert or of a handshake. Without
+TLS it is the first byte of a frame's length, and no frame is so long."""
+HIDDEN = RequestHeader(ApiKey.API_VERSIONS, 0, 0, None)
+AT_ONCE_BYTES = 1 << 20
 
 Matches = Callable[[RequestHeader, memoryview], bool]
 
@@ -280,9 +288,12 @@ class _Connection:
             self.close()
 
     def _requests(self) -> None:
+        is_tls = _speaks_tls(self._client)
         while True:
-            frame = _read_frame(self._client)
-            header, body = read_request_header(memoryview(frame)[LENGTH_BYTES:])
+            frame = _read_frame(self._client, is_tls=is_tls)
+            header, body = HIDDEN, memoryview(b"")
+            if not is_tls:
+                header, body = read_request_header(memoryview(frame)[LENGTH_BYTES:])
             intervention = self._proxy.hit(header, body)
             if intervention is not None and intervention.fault is Fault.HOLD_REQUEST:
                 self._proxy.hold(intervention)
@@ -291,9 +302,12 @@ class _Connection:
             self._broker.sendall(frame)
 
     def _answers(self) -> None:
+        is_tls = _speaks_tls(self._broker)
         while True:
-            frame = _read_frame(self._broker)
-            correlation_id = peek_correlation_id(memoryview(frame)[LENGTH_BYTES:])
+            frame = _read_frame(self._broker, is_tls=is_tls)
+            correlation_id = HIDDEN.correlation_id
+            if not is_tls:
+                correlation_id = peek_correlation_id(memoryview(frame)[LENGTH_BYTES:])
             intervention = self._hit.pop(correlation_id, None)
             if intervention is not None:
                 self._proxy.answered(intervention)
@@ -305,9 +319,18 @@ class _Connection:
             self._client.sendall(frame)
 
 
-def _read_frame(source: socket.socket) -> bytearray:
-    """Reads a frame, and returns it with its length field. Raises EOFError at the end of the
-    stream."""
+def _speaks_tls(source: socket.socket) -> bool:
+    """Waits for the first byte of this side of a connection."""
+    return source.recv(1, socket.MSG_PEEK) in TLS
+
+
+def _read_frame(source: socket.socket, *, is_tls: bool) -> bytes | bytearray:
+    """Reads a frame, and returns it with its length field; with TLS, what has arrived. Raises
+    EOFError at the end of the stream."""
+    if is_tls:
+        if arrived := source.recv(AT_ONCE_BYTES):
+            return arrived
+        raise EOFError
     frame = bytearray(LENGTH_BYTES)
     _read_into(source, memoryview(frame))
     size = int.from_bytes(frame, "big")

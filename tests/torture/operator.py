@@ -17,9 +17,10 @@ from pathlib import Path
 import yaml
 
 from skidway import settings
-from skidway.demo.site import Site
+from skidway.demo.site import DATACENTER, OFFLINE, Site
 from skidway.errors import SkidwayError
-from skidway.kafka.client import Client, NewTopic
+from skidway.kafka.client import NewTopic
+from skidway.kafka.connection import KafkaConnection
 from skidway.kafka.types import TopicPartition
 from skidway.loader.runs import status
 from skidway.loader.settings import LoaderSettings
@@ -112,7 +113,7 @@ class Operator:
             given = settings.load(LoaderSettings, self._site.config("loader"))
             found = [each for each in status.status(given) if each["topic"] in topics]
             loaded = {TopicPartition(x["topic"], x["partition"]): x["loaded"] for x in found}
-            ends = watermarks(self._site.address("broker-offline"), topics)
+            ends = watermarks(self._site.kafka(OFFLINE), topics)
             return not any(x["unfinished"] for x in found) and all(
                 loaded.get(tp, 0) >= end for tp, end in ends.items()
             )
@@ -124,21 +125,23 @@ class Operator:
 
     def _grown(self, topic: str) -> Task:
         cluster, name = topic.split(".", 1)
-        address = self._site.address(f"broker-{cluster}")
+        kafka = connection(self._site, cluster)
+        env = {"SKIDWAY_PROFILE": str(self._site.profile) if kafka.security.is_tls else ""}
         while True:
-            with suppress(SkidwayError), Client(address) as client:
+            with suppress(SkidwayError), kafka.client() as client:
                 found = client.metadata([name]).topics.get(name)
                 if found is None or not 0 < len(found.partitions) < PARTITIONS_MAX:
                     return
                 more = str(len(found.partitions) + 1)
                 alter = ("topics", "alter", name, "--partitions", more)
-                if run_skidway(*alter, "--bootstrap-server", address).returncode == 0:
+                address = ("--bootstrap-server", kafka.bootstrap_servers)
+                if run_skidway(*alter, *address, env=env).returncode == 0:
                     return
             yield
 
     def _remade(self, topic: str) -> Task:
         name = topic.split(".", 1)[1]
-        source, mirror = self._site.address("broker-dc1"), self._site.address("broker-offline")
+        source, mirror = self._site.kafka(DATACENTER), self._site.kafka(OFFLINE)
         names = (name, f"{name}.rejected")
         former = yield from _known(source, names)
         yield from _until(lambda: _deleted(source, former))
@@ -235,26 +238,31 @@ def change(site: Site, name: str, changed: dict[str, object]) -> None:
     path.write_text(yaml.safe_dump(yaml.safe_load(path.read_text()) | changed, width=1000))
 
 
+def connection(site: Site, cluster: str) -> KafkaConnection:
+    """Returns how the operator reaches a cluster. The one of dc2, Apache Kafka, never has TLS."""
+    return KafkaConnection(site.address("broker-dc2")) if cluster == "dc2" else site.kafka(cluster)
+
+
 def _until(is_done: Callable[[], bool]) -> Task:
     while not is_done():
         yield
 
 
-def _known(address: str, names: Sequence[str]) -> Generator[None, None, dict[str, str]]:
+def _known(kafka: KafkaConnection, names: Sequence[str]) -> Generator[None, None, dict[str, str]]:
     """Yields until a broker answers. Then returns the ids of the topics with these names, by name.
     A name without a topic is left out."""
     while True:
-        with suppress(SkidwayError), Client(address) as client:
+        with suppress(SkidwayError), kafka.client() as client:
             there = client.metadata(None).topics
             return {name: str(there[name].topic_id) for name in names if name in there}
         yield
 
 
-def _deleted(address: str, former: Mapping[str, str]) -> bool:
+def _deleted(kafka: KafkaConnection, former: Mapping[str, str]) -> bool:
     """Deletes those of the topics in `former` (ids by name) that still exist with these ids.
     Returns True if there was no topic to delete. Does not delete a topic that has one of the names
     but a new id, because a mirror may have made it."""
-    with suppress(SkidwayError), Client(address) as client:
+    with suppress(SkidwayError), kafka.client() as client:
         there = client.metadata(None).topics
         left = [x for x, id_ in former.items() if x in there and str(there[x].topic_id) == id_]
         if left:
@@ -263,8 +271,8 @@ def _deleted(address: str, former: Mapping[str, str]) -> bool:
     return False
 
 
-def _created(address: str, names: Sequence[str]) -> bool:
-    with suppress(SkidwayError), Client(address) as client:
+def _created(kafka: KafkaConnection, names: Sequence[str]) -> bool:
+    with suppress(SkidwayError), kafka.client() as client:
         there = client.metadata(None).topics
         missing = [name for name in names if name not in there]
         if missing:

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from skidway.demo.site import Site
+from skidway.kafka.types import PLAINTEXT
 from skidway.settings.document import yaml_text
 from support.pipeline import PATIENT
 from torture.faults import HOSTS
@@ -29,6 +30,8 @@ READ_BACK_WAIT_MS = 60_000
 """The agent's `read.back.wait.ms`. After a restart, the agent reads partitions back to find out
 which of its batches arrived. It waits this long for batches that may still be on their way. No
 fault of the torture delays a batch for longer."""
+PLAIN = {"security.protocol": PLAINTEXT}
+"""The setting of clients of Apache Kafka, which never has TLS here."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
 
 
@@ -53,6 +56,7 @@ def write(site: Site, proxies: Mapping[str, int]) -> None:
             "host.name": host,
             "cluster.name": datacenter,
             "bootstrap.servers": via[datacenter],
+            **(PLAIN if datacenter == "dc2" else {}),
             "state.dir": str(site.data(f"agent-{host}")),
             "metrics.listener": site.address(f"agent-{host}.metrics"),
             "idle.flush.ms": IDLE_FLUSH_MS,
@@ -68,6 +72,7 @@ def write(site: Site, proxies: Mapping[str, int]) -> None:
     }
     counted = {
         "bootstrap.servers": kafka["bootstrap.servers"],
+        **PLAIN,
         "cluster.name": "dc2",
         "topics": kafka["topics"],
         "state.dir": str(site.data("count-dc2")),
@@ -77,7 +82,7 @@ def write(site: Site, proxies: Mapping[str, int]) -> None:
     mirrored = [offline["mirror.sources"][0] | {"bootstrap.servers": via["dc1"]}, kafka]
     change(site, "broker-offline", {"mirror.sources": mirrored})
     for name in ("broker-dc1", "broker-offline"):
-        advertised = f"PLAINTEXT://127.0.0.1:{proxies[name]}"
+        advertised = f"{site.protocol}://127.0.0.1:{proxies[name]}"
         session = {"zookeeper.session.timeout.ms": SESSION_MS}
         change(site, name, {"advertised.listeners": advertised} | session)
     change(site, "count-offline", {"topics": [r"dc[12]\..*"]})

@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from skidway.agent.commands import state as ledger
-from skidway.demo.site import DEFAULT_PORTS, Site, Timing
+from skidway.demo.site import CERTIFIED, DEFAULT_PORTS, OFFLINE, Site, Timing
 from skidway.errors import SkidwayError
 from skidway.kafka.types import TopicPartition
+from support.certificates import Authority
 from support.kafka import ApacheKafka
 from support.pipeline import COMMANDS, TOGETHER, watermarks
 from support.processes import NotReady, answers, eventually, free_port, run_skidway, skidway
@@ -29,7 +30,7 @@ from torture.disks import SIZES, Disk
 from torture.faults import AGENTS, FOREVER, HOSTS, LAKE, OURS, TARGETS, Fault, Kind
 from torture.hosts import Host, Line, all_topics
 from torture.lake import Lake, copied
-from torture.operator import Operator
+from torture.operator import Operator, connection
 from torture.programs import Programs
 from torture.truth import Arrived, Bucket, Truth, compared, named_by_recount
 
@@ -48,14 +49,17 @@ End = Callable[[], object]
 
 
 class TortureSite:
-    """The whole site: its programs, proxies, disks and writers."""
+    """The whole site: its programs, proxies, disks and writers. If the seed is odd (seed % 2), our
+    brokers and the registry speak only TLS, also through the proxies, and ask for certificates."""
 
     def __init__(self, folder: Path, seed: int, rotate_s: float) -> None:
         self._kafka = ApacheKafka(_made(folder / "kafka"))
         names = [*DEFAULT_PORTS, "count-dc2.metrics", *(f"{each}.metrics" for each in AGENTS)]
         ports = {name: free_port() for name in names} | {"broker-dc2": self._kafka.proxied_port}
         self._lake = Lake(folder / LAKE, seed)
-        self._site = Site(folder, ports, str(self._lake.output), TIMING)
+        self._site = Site(folder, ports, str(self._lake.output), TIMING, is_tls=seed % 2 == 1)
+        if self._site.is_tls:
+            _certify(self._site)
         self._proxies = {
             "broker-dc1": Proxy(free_port(), ports["broker-dc1"]),
             "broker-offline": Proxy(free_port(), ports["broker-offline"]),
@@ -307,12 +311,12 @@ class TortureSite:
 
     def _is_mirrored(self) -> bool:
         with suppress(SkidwayError):
-            mirror = watermarks(self._site.address("broker-offline"), _with_rejects(all_topics()))
+            mirror = watermarks(self._site.kafka(OFFLINE), _with_rejects(all_topics()))
             for datacenter in sorted(set(HOSTS.values())):
                 prefix = f"{datacenter}."
                 topics = [x.removeprefix(prefix) for x in all_topics() if x.startswith(prefix)]
-                address = self._site.address(f"broker-{datacenter}")
-                for tp, end in watermarks(address, _with_rejects(topics)).items():
+                kafka = connection(self._site, datacenter)
+                for tp, end in watermarks(kafka, _with_rejects(topics)).items():
                     if mirror.get(TopicPartition(prefix + tp.topic, tp.partition), -1) < end:
                         return False
             return True
@@ -348,6 +352,15 @@ def _disks() -> set[str]:
 
 def _with_rejects(topics: Iterable[str]) -> list[str]:
     return [name for topic in topics for name in (topic, f"{topic}.rejected")]
+
+
+def _certify(site: Site) -> None:
+    """Makes the site's certificates. Unlike those of `skidway demo`, they have begun an hour ago,
+    because the clock of a program may be behind (CLOCK_STEPS_S)."""
+    site.certificates.mkdir(parents=True)
+    authority = Authority(site.certificates)
+    for name in CERTIFIED:
+        authority.sign(name)
 
 
 def _made(folder: Path) -> Path:
