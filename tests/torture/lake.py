@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from skidway.loader.state import layout
+from torture.disks import FILLER
 from torture.hosts import COPY, END
 
 _NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")
@@ -167,8 +168,9 @@ def _number(value: str | bytes) -> int:
 
 
 def copied(source: Path, target: Path) -> None:
-    """Replaces the content of the target folder by a copy of the source folder's content."""
+    """Replaces the content of the target folder by a copy of the source folder's content. Omits
+    what fills a disk, because a copy that is put back later would fill the disk for good."""
     target.mkdir(parents=True, exist_ok=True)
     for old in target.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
-    shutil.copytree(source, target, dirs_exist_ok=True)
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns(FILLER), dirs_exist_ok=True)
