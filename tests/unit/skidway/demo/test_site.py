@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -69,7 +68,7 @@ def test_a_site_without_keys_signs_nothing(tmp_path: Path) -> None:
         assert "audit.key.location" not in path.read_text()
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+@pytest.mark.slow  # it needs openssl
 def test_with_tls_each_program_has_a_certificate_of_its_own(tmp_path: Path) -> None:
     """With TLS, the listeners of brokers and registry have nothing else, and require certificates.
     Each program has one of its own, for itself and as a client, and so has a person's profile. Only
