@@ -109,6 +109,15 @@ class Inbound:
         return max(len(own), LENGTH_BYTES + int(_LENGTH.unpack_from(self._view, self._at)[0]))
 
     @property
+    def missing_bytes(self) -> int:
+        """How many bytes a frame lacks that has begun and is not whole; 0 if none has begun."""
+        pending = self.pending_bytes
+        if pending < LENGTH_BYTES:
+            return 0
+        length: int = _LENGTH.unpack_from(self._view, self._at)[0]
+        return max(LENGTH_BYTES + length - pending, 0)
+
+    @property
     def has_frame(self) -> bool:
         """Whether `next_frame` would return or refuse a frame."""
         start = self._at + LENGTH_BYTES

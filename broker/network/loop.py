@@ -359,6 +359,8 @@ class Loop:
             self.queued.hold(connection, connection.address, held_bytes, self.now, anew=anew)
         else:
             self.queued.release(connection)
+        if connection.transport.is_tls:
+            connection.transport.expect(connection.inbound.missing_bytes)
         self._shares.charge(connection, cost)
         if connection.has_more or connection.transport.has_received:
             self._go_on(connection)
@@ -375,7 +377,8 @@ class Loop:
         none, or if the connection was closed; and what this has cost. Raises ProtocolError.
         """
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
-        transport, begin, count = connection.transport, self.clock.monotonic(), 0
+        transport, count = connection.transport, 0
+        begin = self.clock.monotonic() if transport.is_tls else 0.0
         try:
             count = connection.inbound.receive(transport, self._arena, size)
         except BlockingIOError:

@@ -17,6 +17,9 @@ from skidway.security.tls_socket import PIECE_BYTES, SEALED_BYTES_MAX, TlsSocket
 
 Buffer = bytes | bytearray | memoryview
 
+AWAITED_BYTES_MIN: Final = 1024
+AWAITED_BYTES_MAX: Final = 1 << 16
+
 
 class Transport(Protocol):
     """A connected socket, which never blocks."""
@@ -59,6 +62,10 @@ class Transport(Protocol):
     def send_file(self, piece: FileSlice) -> int:
         """Takes bytes from the beginning of a part of a file. Returns their number, 0 if the file
         has ended. Raises BlockingIOError, OSError, and StorageFailed if the file cannot be read."""
+        ...
+
+    def expect(self, size: int) -> None:
+        """Says that `size` bytes are missing: until then, no event is needed."""
         ...
 
     def flush(self) -> bool:
@@ -108,6 +115,10 @@ class PlainTransport:
                 raise StorageFailed("read", file.path, error) from error
             raise
 
+    def expect(self, size: int) -> None:
+        """See Transport. The bytes of a frame come as fast as the network, so this is not worth its
+        cost."""
+
     def flush(self) -> bool:
         """See Transport."""
         return True
@@ -120,13 +131,14 @@ class PlainTransport:
 class TlsTransport:
     """A socket with TLS, whose handshake is complete."""
 
-    __slots__ = ("_tls", "recv_into")
+    __slots__ = ("_awaited_bytes", "_tls", "recv_into")
 
     is_tls: bool = True
     send_bytes_max: int = 4 << 20
 
     def __init__(self, tls: TlsSocket) -> None:
         self._tls = tls
+        self._awaited_bytes = 1
         self.recv_into: Callable[[memoryview], int] = tls.recv_into
 
     @property
@@ -162,6 +174,17 @@ class TlsTransport:
         except OSError as error:
             raise StorageFailed("read", piece.file.path, error) from error
         return self._tls.send(data) if data else 0
+
+    def expect(self, size: int) -> None:
+        """See Transport. librdkafka seals and sends each message of a batch by itself, and each
+        would be an event. (Sealed bytes are more than plain ones, so at least so many will come.)
+        """
+        missing = size - self._tls.begun_bytes
+        awaited_bytes = min(missing, AWAITED_BYTES_MAX) if missing >= AWAITED_BYTES_MIN else 1
+        if awaited_bytes != self._awaited_bytes:
+            self._awaited_bytes = awaited_bytes
+            sock = self._tls.socket
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, awaited_bytes)
 
     def flush(self) -> bool:
         """See Transport."""

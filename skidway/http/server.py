@@ -73,6 +73,7 @@ class Config(uvicorn.Config):
             access_log=False,
             lifespan="off",
             server_header=False,
+            headers=[("x-content-type-options", "nosniff")],
             ws="none",
             timeout_keep_alive=KEEP_ALIVE_S,
             h11_max_incomplete_event_size=HEAD_BYTES_MAX,

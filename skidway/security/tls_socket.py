@@ -38,6 +38,8 @@ keep it busy for ever."""
 UNREAD_BYTES_MAX: Final = 3 * SEALED_BYTES_MAX
 """A peer that sends, and takes so few of its answers that more sealed bytes than this wait, is
 closed. What an application sends is never so much (`SEALED_BYTES_MAX`)."""
+HEAD_BYTES: Final = 5
+"""At the beginning of each record; its last two bytes are the length of the rest."""
 _BUFFERS_MAX: Final = 64
 
 
@@ -54,6 +56,7 @@ class TlsSocket:
         "_is_ended",
         "_outgoing",
         "_received",
+        "_records",
         "_sealed",
         "_tls",
         "socket",
@@ -79,6 +82,7 @@ class TlsSocket:
         self._is_ended = False
         self._barren = 0
         """How many sealed bytes OpenSSL has got since the last plain byte."""
+        self._records = _Records()
 
     def fileno(self) -> int:
         """The descriptor of the socket; -1 after `close`."""
@@ -124,6 +128,11 @@ class TlsSocket:
     def has_received(self) -> bool:
         """Whether plain bytes may be there without a further receive."""
         return bool(self._tls.pending() or self._incoming.pending or self._received)
+
+    @property
+    def begun_bytes(self) -> int:
+        """How many bytes of a record have arrived that is not whole."""
+        return self._records.begun_bytes
 
     @property
     def has_sealed(self) -> bool:
@@ -224,12 +233,45 @@ class TlsSocket:
             self._incoming.write(piece)
             self._received = self._received[RECORD_BYTES:]
             self._barren += len(piece)
+            self._records.follow(piece)
         return len(piece)
 
     def _take_sealed(self) -> None:
         """Takes from OpenSSL what it has sealed."""
         if self._outgoing.pending:
             self._sealed.append(self._outgoing.read())
+
+
+class _Records:
+    """Follows where records begin and end in the sealed bytes that have arrived."""
+
+    __slots__ = ("_head", "_left", "_size")
+
+    def __init__(self) -> None:
+        self._head = b""
+        """What has arrived of the head of a record, if it is not whole."""
+        self._size = self._left = 0
+        """The bytes of the newest record, and how many of them have not arrived."""
+
+    @property
+    def begun_bytes(self) -> int:
+        return len(self._head) or (self._size - self._left if self._left else 0)
+
+    def follow(self, piece: memoryview) -> None:
+        at, head, size = self._left, self._head, self._size
+        if head:
+            missing = HEAD_BYTES - len(head)
+            self._head = head = head + bytes(piece[:missing])
+            if len(head) < HEAD_BYTES:
+                return
+            size = HEAD_BYTES + (head[3] << 8) + head[4]
+            at = missing + size - HEAD_BYTES
+        end = len(piece)
+        while at + HEAD_BYTES <= end:
+            size = HEAD_BYTES + (piece[at + 3] << 8) + piece[at + 4]
+            at += size
+        self._head = bytes(piece[at:]) if at < end else b""
+        self._size, self._left = size, max(at - end, 0)
 
 
 def _joined(buffers: Sequence[Buffer]) -> Buffer:

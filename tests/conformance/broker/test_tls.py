@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
+import ssl
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from skidway.kafka.protocol.api_versions import ApiVersionsRequest
+from skidway.kafka.protocol.frames import request_frame
+from skidway.kafka.protocol.messages import encode
 from skidway.security.contexts import TlsFiles, client_context
 from skidway.security.tls_socket import TlsSocket
 from support.brokers import TlsBroker
@@ -84,6 +88,59 @@ def test_records_without_data_keep_nobody_out(broker: TlsBroker, tmp_path: Path)
         assert all(served(broker) for _ in range(20))
         assert first.is_closed.wait(60)
         assert second.is_closed.wait(60)
+
+
+@pytest.mark.parametrize("step", [61, 500])
+def test_a_request_that_stops_anywhere_is_answered(broker: TlsBroker, step: int) -> None:
+    """A broker that has got a part of a request, which ends inside of a record or between two,
+    handles the request when the rest comes."""
+    broker.start()
+    own = TlsFiles(broker.pair.certificate, broker.pair.key, broker.authority.certificate)
+    context, request = client_context(own), ApiVersionsRequest()
+    frame = request_frame(request.API, 0, 1, "c" * 4000, encode(request, 0))
+    with contextlib.ExitStack() as open_ends:
+        ends = [
+            open_ends.enter_context(contextlib.closing(connected(broker, context)))
+            for _ in range(2)
+        ]
+
+        def sealed(size: int) -> bytes:
+            for at in range(0, len(frame), size):
+                ends[0]._tls.write(frame[at : at + size])
+            return ends[0]._outgoing.read()
+
+        for size in (300, 1500, 5000):
+            cut, whole = 1, 5000
+            while cut < whole:
+                data = sealed(size)
+                whole = len(data)
+                ends[0].socket.sendall(data[:cut])
+                ends[1].send(frame)
+                answered(ends[1])  # so the broker has got the part
+                ends[0].socket.sendall(data[cut:])
+                answered(ends[0])
+                cut += step
+
+
+def connected(broker: TlsBroker, context: ssl.SSLContext) -> TlsSocket:
+    sock = socket.create_connection(("127.0.0.1", broker.tls_port), timeout=60)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    tls = TlsSocket(sock, context, server_hostname="localhost")
+    while not tls.advance():
+        tls.flush()
+        tls.receive_sealed()
+    tls.flush()
+    return tls
+
+
+def answered(tls: TlsSocket) -> None:
+    """Receives one answer."""
+    space = memoryview(bytearray(1 << 16))
+    count = tls.recv_into(space[:4])
+    assert count == 4
+    size, got = int.from_bytes(space[:4]), 0
+    while got < size:
+        got += tls.recv_into(space[: size - got])
 
 
 def test_the_commands_of_the_page_work(broker: TlsBroker, tmp_path: Path) -> None:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skidway.security.contexts import TlsFiles, client_context, server_context
 from skidway.security.tls_socket import (
     BARREN_BYTES_MAX,
+    HEAD_BYTES,
     RECORD_BYTES,
     SEALED_BYTES_MAX,
     UNREAD_BYTES_MAX,
     TlsSocket,
     TooManyRecords,
+    _Records,
 )
 from support.certificates import Authority
 from support.tls_records import DATA, HANDSHAKE, Sealer, logs_keys
@@ -137,6 +142,25 @@ def test_a_peer_that_asks_for_answers_and_reads_none_is_refused(
     with pytest.raises(TooManyRecords):
         ask()
     ends.close()
+
+
+@given(
+    sizes=st.lists(st.integers(0, 600), max_size=12),
+    cuts=st.lists(st.integers(1, 700), min_size=1, max_size=40),
+)
+def test_a_record_that_is_not_whole_is_known(sizes: list[int], cuts: list[int]) -> None:
+    """However the bytes of records are cut, it is known how many belong to a record that is not
+    whole."""
+    data = b"".join(b"\x17\x03\x03" + size.to_bytes(2) + bytes(size) for size in sizes)
+    ends = list(itertools.accumulate(HEAD_BYTES + size for size in sizes))
+    records, at = _Records(), 0
+    for cut in itertools.cycle(cuts):
+        if at >= len(data):
+            break
+        piece = memoryview(data)[at : at + cut]
+        records.follow(piece)
+        at += len(piece)
+        assert records.begun_bytes == at - max((end for end in ends if end <= at), default=0)
 
 
 def test_bytes_arrive_in_both_directions(ends: Ends) -> None:
