@@ -306,12 +306,20 @@ REGISTRY = {
     ),
 }
 
+PROGRAMS = {
+    "SkidwayCertificateExpires": gauge(
+        "skidway_certificate_expires_seconds", "1300000x20 1200000x60", "1300000x90",
+        at=60, before=15, file="/a.pem",
+    ),
+}  # fmt: skip
+
 CASES: Mapping[str, Mapping[str, Case]] = {
     "agents": AGENTS,
     "audit": AUDIT,
     "brokers": BROKERS,
     "loads": LOADS,
     "mirrors": MIRRORS,
+    "programs": PROGRAMS,
     "registry": REGISTRY,
 }
 """The cases, by the name of the file that defines the alert (without `.yml`), then by the alert's

@@ -32,7 +32,7 @@ from support.registry_log import MemoryLog, SharedLog
 
 PROMETHEUS_OWN = {"ALERTS", "up"}
 PROGRAMS = {"agent", "broker", "registry", "audit", "audit-count", "loader", "zookeeper"}
-FILES = ("agents", "audit", "brokers", "loads", "mirrors", "registry")
+FILES = ("agents", "audit", "brokers", "loads", "mirrors", "programs", "registry")
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +213,7 @@ DECLARING = (
     "skidway.schemas.registry.authentication",
     "skidway.schemas.registry.rest.application",
     "skidway.schemas.registry.store",
+    "skidway.security.expiry",
 )
 """The modules that declare metrics when they are imported."""
 
