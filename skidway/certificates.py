@@ -14,6 +14,7 @@ from typing import Final
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.kafka.types import PLAINTEXT
 from skidway.machine import Finding
 from skidway.security.contexts import TlsFiles, client_context, end_of, server_context
 from skidway.settings.source import Items, Node, Scalar, Section, read_file, text_of
@@ -22,7 +23,7 @@ DAYS_ADVISED: Final = 30
 DAY_S: Final = 86_400
 _PREFIXES: Final = ("", "schema.registry.")
 _LISTENER: Final = re.compile(r"([\w.-]+)://\[?([^/]*?)\]?:\d+")
-_PLAIN: Final = ("PLAINTEXT", "HTTP")
+_PLAIN: Final = (PLAINTEXT, "HTTP")
 _EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - only compared
 
 
