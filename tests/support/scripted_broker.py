@@ -56,7 +56,8 @@ class HangUp(Exception):
 
 
 class Silence(Exception):
-    """A fault: the broker does not answer the request, and keeps the connection open."""
+    """A fault: the broker does not answer the request, and keeps the connection open. It answers in
+    order, so it answers nothing more on this connection."""
 
 
 @dataclass
@@ -129,6 +130,7 @@ class ScriptedBroker:
         self.ranges: dict[ApiKey, VersionRange] = {key: key.broker for key in SERVED}
         self.requests: list[RequestHeader] = []
         self.connections = 0
+        self._silent: set[socket.socket] = set()
         self.leader_host, self.leader_port = "127.0.0.1", self.port
         self.leader_epoch = 0
         self._stop_in, self._stop_out = socket.socketpair()
@@ -177,10 +179,12 @@ class ScriptedBroker:
             for frame in list(reader.received(count)):
                 header, body = read_request_header(frame)
                 self.requests.append(header)
+                if connection in self._silent:
+                    continue
                 try:
                     connection.sendall(self._answer(header, body))
                 except Silence:
-                    pass
+                    self._silent.add(connection)
         except (HangUp, OSError):
             return False
         return True
@@ -302,7 +306,7 @@ class ScriptedBroker:
             code, base = self.logs[topic, partition].append(bytes(records or b""))
             results.append(produce.ProduceResult(topic, partition, code, base))
         if request.acks == 0:
-            raise Silence
+            return b""
         return produce.write_response(header.correlation_id, header.api_version, results)
 
     def _fetch(self, header: RequestHeader, body: memoryview, error: ErrorCode) -> bytes:

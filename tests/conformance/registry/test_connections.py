@@ -94,11 +94,14 @@ def _serve_each(
             "interim answer",
         ),
         (
-            (b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",),
+            (b"HTTP/1.1 401 No\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",),
             "does not accept our credentials",
         ),
         (
-            (b"HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n",),
+            (
+                b"HTTP/1.1 301 Moved\r\nLocation: /elsewhere\r\nConnection: close\r\n"
+                b"Content-Length: 0\r\n\r\n",
+            ),
             r"status 301, a redirect to http://127\.0\.0\.1:\d+/elsewhere",
         ),
     ],
