@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from deploy.monitoring import boards
 from skidway.demo.site import DATACENTER, OFFLINE
 from skidway.producer import Producer
 from support.alert_cases import RULE_FILES, names_in, rules
+from support.certificates import Authority
 from support.pipeline import Oracle, Pipeline, source
-from support.processes import WITHIN_S, NotReady, Program, eventually, skidway
+from support.processes import WITHIN_S, NotReady, Program, eventually, free_port, skidway
 from support.prometheus import Prometheus, textfiles
 
 pytestmark = pytest.mark.foreign
@@ -39,6 +41,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         [source(TOPIC, logs.folder, parser=parser, shape=SHAPE)],
         settings={"loader": {"spark.above.offsets": 400_000, "announce.wait.ms": 0}},
     )
+    listen_with_tls(pipeline)
     loader = resident_loader(pipeline, notes / TEXTFILE)
     try:
         pipeline.start()
@@ -52,6 +55,19 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     finally:
         loader.kill()
         pipeline.stop()
+
+
+def listen_with_tls(pipeline: Pipeline) -> None:
+    """Adds a listener with TLS to a broker, so that a program shows a certificate."""
+    pair = Authority(pipeline.site.folder).sign("broker")
+    addresses = pipeline.site.address(f"broker-{DATACENTER}"), f"127.0.0.1:{free_port()}"
+    path = pipeline.site.config(f"broker-{DATACENTER}")
+    settings = yaml.safe_load(path.read_text()) | {
+        "listeners": [f"PLAINTEXT://{addresses[0]}", f"SSL://{addresses[1]}"],
+        "ssl.certificate.location": str(pair.certificate),
+        "ssl.key.location": str(pair.key),
+    }
+    path.write_text(yaml.safe_dump(settings))
 
 
 def resident_loader(pipeline: Pipeline, textfile: Path) -> Program:
