@@ -359,8 +359,9 @@ class Loop:
             self.queued.hold(connection, connection.address, held_bytes, self.now, anew=anew)
         else:
             self.queued.release(connection)
-        if connection.transport.is_tls:
-            connection.transport.expect(connection.inbound.missing_bytes)
+        transport = connection.transport
+        if isinstance(transport, TlsTransport):
+            transport.expect(connection.inbound.missing_bytes)
         self._shares.charge(connection, cost)
         if connection.has_more or connection.transport.has_received:
             self._go_on(connection)
@@ -378,7 +379,8 @@ class Loop:
         """
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
         transport, count = connection.transport, 0
-        begin = self.clock.monotonic() if transport.is_tls else 0.0
+        is_tls = isinstance(transport, TlsTransport)
+        begin = self.clock.monotonic() if is_tls else 0.0
         try:
             count = connection.inbound.receive(transport, self._arena, size)
         except BlockingIOError:
@@ -389,7 +391,7 @@ class Loop:
             if not count:
                 self.drop(connection, "disconnected")
             self.traffic.received_bytes += count
-        if transport.is_tls:  # much work may bring few bytes, or none
+        if is_tls:  # much work may bring few bytes, or none
             return count, int((self.clock.monotonic() - begin) * 1e6)
         return count, count // BYTES_PER_COST
 

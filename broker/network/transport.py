@@ -28,8 +28,6 @@ class Transport(Protocol):
     """When the loop has sent more than this many bytes to one connection, it serves the other
     connections before it sends more."""
 
-    is_tls: bool
-
     @property
     def has_received(self) -> bool:
         """Whether bytes may be there without a further event of the socket."""
@@ -64,10 +62,6 @@ class Transport(Protocol):
         has ended. Raises BlockingIOError, OSError, and StorageFailed if the file cannot be read."""
         ...
 
-    def expect(self, size: int) -> None:
-        """Says that `size` bytes are missing: until then, no event is needed."""
-        ...
-
     def flush(self) -> bool:
         """Sends bytes that wait. Returns whether none is left. Raises OSError."""
         ...
@@ -82,7 +76,6 @@ class PlainTransport:
 
     __slots__ = ("_descriptor", "_socket", "recv_into")
 
-    is_tls: bool = False
     send_bytes_max: int = 16 << 20
     has_received: Final = False
     has_sealed: Final = False
@@ -115,10 +108,6 @@ class PlainTransport:
                 raise StorageFailed("read", file.path, error) from error
             raise
 
-    def expect(self, size: int) -> None:
-        """See Transport. The bytes of a frame come as fast as the network, so this is not worth its
-        cost."""
-
     def flush(self) -> bool:
         """See Transport."""
         return True
@@ -133,7 +122,6 @@ class TlsTransport:
 
     __slots__ = ("_awaited_bytes", "_tls", "recv_into")
 
-    is_tls: bool = True
     send_bytes_max: int = 4 << 20
 
     def __init__(self, tls: TlsSocket) -> None:
@@ -176,9 +164,9 @@ class TlsTransport:
         return self._tls.send(data) if data else 0
 
     def expect(self, size: int) -> None:
-        """See Transport. librdkafka seals and sends each message of a batch by itself, and each
-        would be an event. (Sealed bytes are more than plain ones, so at least so many will come.)
-        """
+        """Says that `size` bytes are missing: until then, no event is needed. librdkafka seals and
+        sends each message of a batch by itself, and each would be an event. (Sealed bytes are more
+        than plain ones, so at least so many will come.)"""
         missing = size - self._tls.begun_bytes
         awaited_bytes = min(missing, AWAITED_BYTES_MAX) if missing >= AWAITED_BYTES_MIN else 1
         if awaited_bytes != self._awaited_bytes:

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
-from typing import Final
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.client.urls import USER_INFO
 from skidway.security.contexts import Contexts, TlsFiles, client_context
 from skidway.security.secret_file import secret_of
-
-SETTING: Final = "schema.registry.basic.auth.user.info.location"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +34,9 @@ class Security:
         `ConfigurationRefused`."""
         if self.user_info is None:
             return {}
-        user_info = secret_of(self.user_info, SETTING)
+        user_info = secret_of(self.user_info, USER_INFO)
         if ":" not in user_info:
-            raise ConfigurationRefused(f"{SETTING}: {self.user_info} is not user:password.")
+            raise ConfigurationRefused(f"{USER_INFO}: {self.user_info} is not user:password.")
         return {"Authorization": f"Basic {base64.b64encode(user_info.encode()).decode()}"}
 
     def contexts(self) -> Contexts:

@@ -18,7 +18,7 @@ from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused, SkidwayError, Unreachable
 from skidway.http_answer import HttpAnswer
 from skidway.schemas.client.security import Security
-from skidway.schemas.client.urls import SETTING, parsed
+from skidway.schemas.client.urls import SETTING, USER_INFO, parsed
 from skidway.security.contexts import Contexts
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
@@ -274,10 +274,7 @@ def _refusal(answer: Answer, asked: str, document: Any) -> RegistryRefused | _No
     except (ValueError, KeyError, OverflowError, TypeError):
         code, message = None, f"status {answer.status}{_redirection(answer, asked)}"
     if answer.status == http.HTTPStatus.UNAUTHORIZED:
-        message = (
-            "The schema registry does not accept our credentials "
-            f"(schema.registry.basic.auth.user.info.location): {message}"
-        )
+        message = f"The schema registry does not accept our credentials ({USER_INFO}): {message}"
     if answer.status in RETRIABLE:
         return _NoAnswer(message, is_foreign=False)
     if code is None or code == http.HTTPStatus.NOT_FOUND:  # the code of an unknown path

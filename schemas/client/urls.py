@@ -9,16 +9,14 @@ from skidway.errors import ConfigurationRefused
 
 SETTING: Final = "schema.registry.url"
 """The name of the setting, which agent, loader, commands, profile and data source share."""
+USER_INFO: Final = "schema.registry.basic.auth.user.info.location"
 
 
 def parsed(urls: str) -> list[SplitResult]:
     """Returns the parts of one or more URLs, separated by commas. Raises `ConfigurationRefused` if
     they are not valid."""
     if "@" in urls:  # looked for first, because a message must not repeat a part of a password
-        raise ConfigurationRefused(
-            f"{SETTING} takes no user and password; set "
-            "schema.registry.basic.auth.user.info.location"
-        )
+        raise ConfigurationRefused(f"{SETTING} takes no user and password; set {USER_INFO}")
     return [_parsed(each.strip()) for each in urls.split(",")]
 
 

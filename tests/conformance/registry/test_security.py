@@ -154,22 +154,31 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
     assert _certificate(secured) == renewed.certificate.read_text()
 
 
+def mutual(
+    zookeeper: str, folder: Path, port: int, authority: Authority, trusted: Path
+) -> Registry:
+    """A registry that asks for certificates, and has a list of the revoked ones."""
+    pair = authority.sign("registry")
+    return Registry(
+        zookeeper, folder, f"listeners=https://127.0.0.1:{port}",
+        f"ssl.certificate.location={pair.certificate}", f"ssl.key.location={pair.key}",
+        f"ssl.ca.location={trusted}", f"ssl.crl.location={authority.revoke()}",
+        "ssl.client.authentication=REQUIRED", scheme="https",
+    )  # fmt: skip
+
+
 def test_a_revoked_certificate_is_refused_without_a_restart(
     zookeeper: str, tmp_path: Path, authority: Authority
 ) -> None:
     """If a client's certificate is revoked, or its authority is taken back, the registry refuses
     the client's next connection, without a restart. The client may also be given new files while it
     runs."""
-    pair, known = authority.sign("registry"), authority.sign("client")
+    known = authority.sign("client")
     trusted = tmp_path / "trusted.pem"
     trusted.write_bytes(authority.certificate.read_bytes())
-    url = f"https://127.0.0.1:{free_port()}"
-    made = Registry(
-        zookeeper, tmp_path, f"listeners={url}", f"ssl.certificate.location={pair.certificate}",
-        f"ssl.key.location={pair.key}", f"ssl.ca.location={trusted}",
-        f"ssl.crl.location={authority.revoke()}", "ssl.client.authentication=REQUIRED",
-        scheme="https",
-    )  # fmt: skip
+    port = free_port()
+    url = f"https://127.0.0.1:{port}"
+    made = mutual(zookeeper, tmp_path, port, authority, trusted)
     security = Security(None, authority.certificate, known.certificate, known.key)
 
     def is_let_in() -> bool:
@@ -201,15 +210,9 @@ def test_a_session_ends_with_the_files_of_its_beginning(
     zookeeper: str, tmp_path: Path, authority: Authority
 ) -> None:
     """A client whose certificate was revoked cannot resume a session that it began before."""
-    pair, known = authority.sign("registry"), authority.sign("client")
+    known = authority.sign("client")
     port = free_port()
-    url = f"https://127.0.0.1:{port}"
-    made = Registry(
-        zookeeper, tmp_path, f"listeners={url}", f"ssl.certificate.location={pair.certificate}",
-        f"ssl.key.location={pair.key}", f"ssl.ca.location={authority.certificate}",
-        f"ssl.crl.location={authority.revoke()}", "ssl.client.authentication=REQUIRED",
-        scheme="https",
-    )  # fmt: skip
+    made = mutual(zookeeper, tmp_path, port, authority, authority.certificate)
     context = client_context(TlsFiles(known.certificate, known.key, authority.certificate))
     context.maximum_version = ssl.TLSVersion.TLSv1_2
 
