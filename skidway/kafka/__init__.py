@@ -4,6 +4,7 @@ Reading order, low to high:
 
     types, errors   topic-partitions, Kafka's error codes
     topic_names     which names a topic may have
+    acls/           access control lists: which principal may do what
     host_names      which hosts and ports a broker may have
     batch           makes, stamps and checks the 61-byte header of a record batch; reads no records
     origin          the record header that says which bytes of which file a record came from
@@ -13,6 +14,7 @@ Reading order, low to high:
                     record_bounds, record_headers, record_decoding
     protocol/       requests and responses as data, and their frames
     client/         producer, fetcher, metadata: a core without I/O, and two drivers that do the I/O
+    acls/           which principal may do what with which resource
     security        how a client and a broker know each other
     connection      how a program reaches a cluster; makes all clients
     settings        the settings for this connection

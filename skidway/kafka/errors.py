@@ -230,6 +230,10 @@ class UnexpectedTls(ProtocolError):
     """A client speaks TLS to a listener without TLS."""
 
 
+class NotAuthenticated(ProtocolError):
+    """A request comes before the client has logged in, or after the end of its login."""
+
+
 class NotOffered(ProtocolError):
     """A request has a version of an API that the broker does not offer. api: the API's name, or its
     number if it has no name here. client_id: of the client that sent the request."""

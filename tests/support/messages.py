@@ -1,10 +1,12 @@
-"""Makes Hypothesis strategies for all messages of Kafka's protocol that Skidway knows, and parses
-bytes from hexadecimal text."""
+"""Makes Hypothesis strategies for all messages of Kafka's protocol that Skidway knows, makes
+messages from YAML, and parses bytes from hexadecimal text."""
 
 from __future__ import annotations
 
 import dataclasses
 import struct
+import uuid
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -12,7 +14,17 @@ from typing import Any
 from hypothesis import strategies as st
 
 from skidway.kafka.protocol import ApiKey, Message, Request, Response
-from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Shape, Text, fields
+from skidway.kafka.protocol.messages import (
+    Array,
+    Blob,
+    Field,
+    Fixed,
+    Id,
+    Nested,
+    Shape,
+    Text,
+    fields,
+)
 
 
 def _messages(suffix: str) -> dict[ApiKey, Any]:
@@ -86,3 +98,22 @@ def wire(text: str) -> bytes:
     """Converts a text of hexadecimal digits and spaces to bytes. The character # begins a comment,
     which extends to the end of the line."""
     return bytes.fromhex("".join(line.partition("#")[0] for line in text.splitlines()))
+
+
+def built(cls: type, values: Mapping[str, Any]) -> Any:
+    """Returns a message, or a part of one, with the values of its fields as YAML has them: bytes in
+    hexadecimal."""
+    shapes = {field.name: field.shape for field in fields(cls)}
+    return cls(**{name: _built(shapes[name], value) for name, value in values.items()})
+
+
+def _built(shape: Shape, value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(shape, Array):
+        return tuple(_built(shape.element, each) for each in value)
+    if isinstance(shape, Nested):
+        return built(shape.cls, value)
+    if isinstance(shape, Id):
+        return uuid.UUID(value)
+    return bytes.fromhex(value) if isinstance(shape, Blob) else value

@@ -23,6 +23,7 @@ I/O, and what drives it:
     refused_connections         counts the connections that a broker has not let in
     waiting, client, producer, fetcher    wait on the caller's thread
     topic_creation              creates missing topics, and waits until brokers know new topics
+    acls, scram_credentials     ask for, add and delete rules of access control, and passwords
     log_ends                    asks where logs end, above the high watermarks too
     following                   a client inside its caller's loop, such as the broker's loop
     pump                        passes fetches to the session, for `fetcher` and `following`

@@ -270,6 +270,10 @@ class Client:
                 found[str(broker.address)] = answer[key]
         return found
 
+    def ask_any(self, call: Call) -> Any:
+        """Sends a request of another module of this package to any broker. Returns the response."""
+        return self._ask(call, self._any_address)
+
     # methods that the producers and fetchers of this package call
 
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:

@@ -235,7 +235,8 @@ class Network:
         from skidway.security.tls_reasons import setting_of_client, tls_reason
 
         reason = tls_reason(error)
-        place = setting_of_client(error, self._security.ca, self._security.certificate)
+        own = self._security
+        place = setting_of_client(error, own.ca, own.certificate, own.crl)
         if place:
             from skidway.kafka.client.refused_connections import count_refused
 

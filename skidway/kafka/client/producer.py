@@ -112,6 +112,12 @@ class Producer:
         """The address of the partition's leader; None if it is not known."""
         return self._client.picture.cluster.leader(tp)
 
+    def failure(self, tp: TopicPartition) -> str:
+        """Why there is no connection to the partition's leader; empty if there is one, or if the
+        leader is not known. (A batch is sent again after a lost connection, without an error.)"""
+        address = self.leader(tp)
+        return "" if address is None else self._client.session.failure(address, Channel.MAIN)
+
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
         """Queues a batch, and sends the bytes that can be sent now. Raises BufferFull if `has_room`
         is False."""

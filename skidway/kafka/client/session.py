@@ -215,6 +215,12 @@ class ClientSession:
         link = self._links.get(LinkKey(address, channel))
         return 0.0 if link is None else link.retry_at
 
+    def failure(self, address: Address, channel: Channel) -> str:
+        """Returns why the last connection to an address ended or was not made; empty if there was
+        none, and as soon as there is one on which client and broker understand each other."""
+        link = self._links.get(LinkKey(address, channel))
+        return "" if link is None else link.failure
+
     def ended_count(self, address: Address, channel: Channel) -> int:
         """Returns a number that grows when a connection to this address on this channel ends or
         could not be opened. So the number identifies the present connection. If the number grows
@@ -290,6 +296,7 @@ class ClientSession:
             self._arriving.pop(link.key, None)
         if link.connection.is_ready:
             link.backoff.reset()
+            link.failure = ""
         self._collect(link)
 
     def failed(self, link: Link, why: str, now: float) -> None:

@@ -19,7 +19,8 @@ Reading order::
     sync_group.py heartbeat.py leave_group.py offset_commit.py offset_fetch.py list_groups.py
     describe_groups.py delete_groups.py offset_delete.py describe_configs.py alter_configs.py
     incremental_alter_configs.py delete_records.py offset_for_leader_epoch.py describe_log_dirs.py
-    describe_cluster.py sasl_handshake.py sasl_authenticate.py
+    describe_cluster.py sasl_handshake.py sasl_authenticate.py describe_acls.py create_acls.py
+    delete_acls.py describe_user_scram_credentials.py alter_user_scram_credentials.py
                      one file per API: the request and the response as frozen dataclasses
     fetch_request.py fetch_response.py
                      Fetch's hot path; Produce's is in produce.py

@@ -11,6 +11,9 @@ today's clients need:
   KAFKA-18659).
 * Fetch is offered up to 12, because librdkafka 2.6.0 always sends 12. Version 13 is not offered: it
   names topics only by id.
+* SaslHandshake is offered from 0, because librdkafka 2.0.2 (Debian 12) logs in only then; it uses
+  version 1. Version 0, after which a client sends bytes without headers, is answered with
+  UNSUPPORTED_VERSION.
 * ListOffsets, CreateTopics and DeleteTopics begin with the same version as in Apache Kafka 4.
 
 To add an API to the broker (for example for transactions or SASL), add an entry here, a module with
@@ -62,13 +65,16 @@ class ApiKey(IntEnum):
     SYNC_GROUP = 14, 4, (0, 5)
     DESCRIBE_GROUPS = 15, 5, (0, 5)
     LIST_GROUPS = 16, 3, (0, 4)
-    SASL_HANDSHAKE = 17, NEVER_FLEXIBLE, (1, 1)
+    SASL_HANDSHAKE = 17, NEVER_FLEXIBLE, (0, 1), (1, 1)
     API_VERSIONS = 18, 3, (0, 3)
     CREATE_TOPICS = 19, 5, (2, 7)
     DELETE_TOPICS = 20, 4, (1, 6)
     DELETE_RECORDS = 21, 2, (0, 2)
     INIT_PRODUCER_ID = 22, 2, (0, 4)
     OFFSET_FOR_LEADER_EPOCH = 23, 4, (2, 4)
+    DESCRIBE_ACLS = 29, 2, (1, 3)
+    CREATE_ACLS = 30, 2, (1, 3)
+    DELETE_ACLS = 31, 2, (1, 3)
     DESCRIBE_CONFIGS = 32, 4, (1, 4)
     ALTER_CONFIGS = 33, 2, (0, 2)
     DESCRIBE_LOG_DIRS = 35, 2, (1, 4)
@@ -77,6 +83,8 @@ class ApiKey(IntEnum):
     DELETE_GROUPS = 42, 2, (0, 2)
     INCREMENTAL_ALTER_CONFIGS = 44, 1, (0, 1)
     OFFSET_DELETE = 47, NEVER_FLEXIBLE, (0, 0)
+    DESCRIBE_USER_SCRAM_CREDENTIALS = 50, 0, (0, 0)
+    ALTER_USER_SCRAM_CREDENTIALS = 51, 0, (0, 0)
     DESCRIBE_CLUSTER = 60, 0, (0, 1)
 
     flexible_since: int
@@ -102,6 +110,8 @@ _BY_NUMBER: Mapping[int, ApiKey] = {key.value: key for key in ApiKey}
 
 PRODUCE_SERVED_SINCE = 3
 """Lower Produce versions are offered, but only answered with UNSUPPORTED_VERSION."""
+SASL_HANDSHAKE_SERVED_SINCE = 1
+"""So is the lower version of SaslHandshake."""
 
 
 def known(number: int) -> ApiKey | None:

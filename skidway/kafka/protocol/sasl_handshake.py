@@ -1,6 +1,7 @@
-"""SaslHandshake (key 17), version 1: which mechanism the client logs in with.
+"""SaslHandshake (key 17), versions 0-1: which mechanism the client logs in with.
 
-Version 0, after which the client sends the mechanism's bytes without a header, is not supported.
+Version 0, after which the client sends the mechanism's bytes without a header, has the same form;
+a broker refuses it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.protocol.messages import Int16, Request, Response, structure
 
-VERSIONS = VersionRange(1, 1)
+VERSIONS = VersionRange(0, 1)
 
 
 @structure

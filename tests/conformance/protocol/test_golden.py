@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
-from uuid import UUID
+from typing import NamedTuple
 
 import pytest
 import yaml
 
 from skidway.kafka.errors import ProtocolError, TrailingBytes
 from skidway.kafka.protocol import Message, decode, encode, fetch_request, fetch_response, produce
-from skidway.kafka.protocol.messages import Array, Blob, Id, Nested, Shape, fields
-from support.messages import ALL, wire
+from support.messages import ALL, built, wire
 
 DATA = Path(__file__).parents[2] / "data/protocol"
 CLASSES = {cls.__name__: cls for cls in ALL}
@@ -42,23 +40,6 @@ def golden() -> Iterator[Golden]:
         for case in yaml.safe_load(path.read_text()):
             message = built(CLASSES[case["message"]], case.get("fields", {}))
             yield Golden(case["version"], message, wire(case["bytes"]))
-
-
-def built(cls: type, values: dict[str, Any]) -> Any:
-    shapes = {field.name: field.shape for field in fields(cls)}
-    return cls(**{name: value_of(shapes[name], value) for name, value in values.items()})
-
-
-def value_of(shape: Shape, value: Any) -> Any:
-    if value is None:
-        return None
-    if isinstance(shape, Array):
-        return tuple(value_of(shape.element, each) for each in value)
-    if isinstance(shape, Nested):
-        return built(shape.cls, value)
-    if isinstance(shape, Id):
-        return UUID(value)
-    return bytes.fromhex(value) if isinstance(shape, Blob) else value
 
 
 def name_of(case: Golden) -> str:

@@ -19,6 +19,9 @@ from skidway.kafka.client.session import (
     Disconnected,
     Inbox,
 )
+from skidway.kafka.protocol import api_versions
+from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.frames import read_request_header, response_frame
 
 A, B = Address("a", 1), Address("b", 1)
 MAIN, FETCH = Channel.MAIN, Channel.FETCH
@@ -80,6 +83,31 @@ def test_waits_grow_until_it_works(session: ClientSession) -> None:
         waits.append(session.retry_at(A, MAIN) - now)
         now = session.retry_at(A, MAIN)
     assert waits == pytest.approx([0.05, 0.1, 0.2, 0.4])
+
+
+def test_why_there_is_no_connection(session: ClientSession) -> None:
+    """The session says why there is no connection to an address, until there is one on which both
+    sides understand each other: a broker with TLS 1.3 refuses a client after its handshake."""
+    inbox: Inbox = deque()
+    assert session.failure(A, MAIN) == ""
+    ask(session, inbox)
+    [link] = session.dials()
+    session.failed(link, "refused", 0.0)
+    assert session.failure(A, MAIN) == "a:1: refused"
+    ask(session, inbox, 1.0)
+    [link] = session.dials()
+    session.opened(link, 1.0)
+    assert session.failure(A, MAIN) == "a:1: refused"
+    assert link.connection is not None
+    sent = b"".join(link.connection.outgoing())
+    session.sent(link, len(sent))
+    header = read_request_header(memoryview(sent)[4:])[0]
+    ranges = {key: key.broker for key in ApiKey}
+    answer = response_frame(header, api_versions.answer(header.api_version, ranges))
+    link.connection.space()[: len(answer)] = answer
+    session.received(link, len(answer), 1.0)
+    assert session.is_ready(A, MAIN)
+    assert session.failure(A, MAIN) == ""
 
 
 def test_deadlines_end_links(session: ClientSession) -> None:

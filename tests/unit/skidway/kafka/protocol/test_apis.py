@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from skidway.broker.api.registry import SERVED
 from skidway.kafka.errors import UnsupportedVersion
 from skidway.kafka.protocol import ApiKey, VersionRange, choose
 from skidway.kafka.protocol.apis import known
@@ -38,19 +39,28 @@ OFFERED = {  # all clients of docs/clients.md work with these versions
     ApiKey.DESCRIBE_LOG_DIRS: (1, 4),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: (0, 1),
     ApiKey.DESCRIBE_CLUSTER: (0, 1),
+    ApiKey.SASL_HANDSHAKE: (0, 1),
+    ApiKey.SASL_AUTHENTICATE: (0, 2),
+    ApiKey.DESCRIBE_ACLS: (1, 3),
+    ApiKey.CREATE_ACLS: (1, 3),
+    ApiKey.DELETE_ACLS: (1, 3),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (0, 0),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (0, 0),
 }
 KAFKA_4_4 = {  # what Apache Kafka 4.4 offers
     0: (0, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6),
     11: (0, 9), 12: (0, 4), 13: (0, 5), 14: (0, 5), 15: (0, 6), 16: (0, 5), 17: (0, 1), 18: (0, 4),
-    19: (2, 7), 20: (1, 6), 21: (0, 2), 22: (0, 6), 23: (2, 4), 32: (1, 4), 33: (0, 2),
-    35: (1, 5), 36: (0, 2), 37: (0, 3), 42: (0, 3), 44: (0, 1), 47: (0, 0), 60: (0, 2),
+    19: (2, 7), 20: (1, 6), 21: (0, 2), 22: (0, 6), 23: (2, 4), 29: (1, 3), 30: (1, 3),
+    31: (1, 3), 32: (1, 4), 33: (0, 2), 35: (1, 5), 36: (0, 2), 37: (0, 3), 42: (0, 3),
+    44: (0, 1), 47: (0, 0), 50: (0, 0), 51: (0, 0), 60: (0, 2),
 }  # fmt: skip
 
 
 def test_offered() -> None:
-    """The broker offers exactly the versions of the APIs in `OFFERED`. Only clients log in."""
-    logins = {ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE}
-    assert {key: tuple(key.broker) for key in ApiKey if key not in logins} == OFFERED
+    """The broker offers exactly the versions of the APIs in `OFFERED`, which are all that it
+    serves."""
+    assert {key: tuple(key.broker) for key in ApiKey} == OFFERED
+    assert set(SERVED) == set(OFFERED)
 
 
 def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
