@@ -34,7 +34,7 @@ The modules of the kernel in reading order:
     own_process     objects that a fork must not share
     ports           reserves a port, and finds who listens on a port
     coordination    ZooKeeper through kazoo
-    zookeeper_settings    the setting with ZooKeeper's address
+    zookeeper_settings    the settings with which a program reaches ZooKeeper
     row_columns     the columns that Skidway adds to rows
     java, zookeeper a real ZooKeeper from the jars of pyspark
     lean_arrow      prevents Arrow from importing pandas, which no program uses

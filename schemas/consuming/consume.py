@@ -117,6 +117,7 @@ def _run_in_group(args: argparse.Namespace) -> int:
         args.topic,
         zookeeper_connect=zookeeper(args),
         security=profile.read().security,
+        zookeeper_security=profile.read().zookeeper_security,
         auto_offset_reset="earliest" if args.from_beginning else "latest",
     ) as consumer:
         heard_at = time.monotonic()

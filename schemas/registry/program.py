@@ -41,7 +41,9 @@ def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
         store.start()
         stack.callback(store.close)
         telemetry = TelemetryServer(
-            settings.metrics_listener, lambda: _health(store), settings.allowed_hosts
+            settings.metrics_listener,
+            lambda: _health(store, coordinator.problem),
+            settings.allowed_hosts,
         )
         telemetry.start()
         stack.callback(telemetry.stop)
@@ -64,11 +66,13 @@ def _ready() -> None:
     systemd.ready("answers")
 
 
-def _health(store: Store) -> Health:
+def _health(store: Store, problem: str) -> Health:
     detail = {"entries": store.entries, "zookeeper": "connected" if store.connected else "away"}
+    if problem:
+        detail["zookeeper_refuses"] = problem
     if store.failed is not None:
         detail["failed"] = str(store.failed)
-    return Health(store.connected and store.failed is None, detail)
+    return Health(store.connected and not problem and store.failed is None, detail)
 
 
 @contextlib.contextmanager

@@ -10,9 +10,9 @@ variables: `skidway.java` (for example SKIDWAY_JAVA and JAVA_HOME), `skidway.sys
 
 Reading order: `commands` (dispatch, exit status), `streams` (no control character of a text reaches
 a terminal), `profile` (the addresses of the user's cluster) and `connection` (to this cluster) come
-first. Then come `options`,
-`moments`, `plan` and `output`, which several nouns use. One module follows for each noun that
-belongs to no other package.
+first. Then come `options`, `moments`, `plan` and `output`, which several nouns use. One module
+follows for each noun that belongs to no other package; `acl_file` decides for `acls`, and
+`zookeeper_acls` is a verb of `zookeeper`.
 """
 
 from __future__ import annotations

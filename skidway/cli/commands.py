@@ -23,6 +23,7 @@ OUR_PACKAGE = "skidway"
 
 NOUNS: dict[str, tuple[str, str]] = {
     # maps each noun to the extra (the optional packages) that it needs, and to its help text
+    "acls": ("broker", "list, add and remove rules of access control, or apply a file of them"),
     "agent": ("agent", "tail log files of this host and publish them"),
     "audit": ("audit", "count, compare and report completeness"),
     "broker": ("broker", "take, keep and hand out record batches"),
@@ -39,6 +40,7 @@ NOUNS: dict[str, tuple[str, str]] = {
     "schemas": ("registry", "define, evolve and retire schemas; dump and restore a registry"),
     "topics": ("broker", "list, create, describe, alter and delete topics"),
     "unit": ("broker", "print the systemd units of this version"),
+    "users": ("broker", "list, add and remove users with passwords"),
     "zookeeper": ("zookeeper", "run a real ZooKeeper server in the foreground"),
 }
 

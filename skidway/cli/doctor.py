@@ -1,5 +1,5 @@
-"""`skidway doctor [--json]`: lists what is missing on this machine, and says what to do about
-it."""
+"""`skidway doctor [--config-dir DIRECTORY] [--json]`: lists what is missing on this machine, and
+says what to do about it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,19 @@ MARKS = {"good": "  ok ", "advice": "  !  ", "missing": "  X  "}
 def register(subparsers: Any) -> None:
     """Adds the command `skidway doctor`."""
     parser = subparsers.add_parser("doctor", help="what this machine lacks")
+    parser.add_argument(
+        "--config-dir",
+        type=Path,
+        default=DEFAULT_DIRECTORY,
+        metavar="DIRECTORY",
+        help="whose configurations (*.yml) name the files for TLS to look at (%(default)s)",
+    )
     add_json_option(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(args: argparse.Namespace) -> int:
-    findings = [*machine.examine(Path.cwd()), *certificates.examine(DEFAULT_DIRECTORY)]
+    findings = [*machine.examine(Path.cwd()), *certificates.examine(args.config_dir)]
     missing = sum(finding.verdict == "missing" for finding in findings)
     if args.json:
         print_json({"ok": not missing, "findings": [asdict(finding) for finding in findings]})

@@ -8,6 +8,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from skidway.cli import profile
 from skidway.cli.moments import parse_since
 from skidway.cli.options import (
     add_bootstrap_option,
@@ -78,7 +79,8 @@ def _verb(verbs: Any, name: str, run: Any, words: str) -> argparse.ArgumentParse
 def _groups(args: argparse.Namespace) -> Iterator[Groups]:
     with connect(args) as client:
         where = zookeeper(args) or zookeeper_of(client)
-        with ZooKeeperConnection(where).open() as coordinator:
+        security = profile.read().zookeeper_security
+        with ZooKeeperConnection(where, security=security).open() as coordinator:
             yield Groups(coordinator, client)
 
 

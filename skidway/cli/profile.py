@@ -7,6 +7,7 @@ commands.
     --zookeeper            SKIDWAY_ZOOKEEPER             zookeeper.connect
                                                          schema.registry.*
                                                          security.protocol, ssl.*, sasl.*
+                                                         zookeeper.ssl.*, zookeeper.auth.location
 
 A command uses the address in its option. Without the option, it uses the address in the
 environment; if the environment has no address either, it uses the address in the profile. The
@@ -25,6 +26,7 @@ from typing import Final
 from skidway import settings
 from skidway.kafka.settings import KafkaSecuritySettings
 from skidway.settings import setting
+from skidway.zookeeper_settings import ZooKeeperSecuritySettings
 
 FILE: Final = "SKIDWAY_PROFILE"
 ENVIRONMENT: Final = {
@@ -35,9 +37,9 @@ ENVIRONMENT: Final = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Profile(KafkaSecuritySettings):
+class Profile(KafkaSecuritySettings, ZooKeeperSecuritySettings):
     """The settings in a profile. A field is None if the profile does not set it. The profile's
-    security counts for every cluster that a command of the user asks."""
+    security counts for every cluster, and every ZooKeeper, that a command of the user asks."""
 
     bootstrap_servers: str | None = setting(
         "bootstrap.servers", None, help="Brokers to begin with: host:port, comma-separated."

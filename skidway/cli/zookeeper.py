@@ -1,4 +1,5 @@
-"""`skidway zookeeper run|validate`: runs a ZooKeeper server, or checks its settings."""
+"""`skidway zookeeper run|validate|secure`: runs a ZooKeeper server, checks its settings, or gives
+the nodes in ZooKeeper to a program's users (`zookeeper_acls`)."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import argparse
 from typing import Any
 
 from skidway import java, service, zookeeper
+from skidway.cli import zookeeper_acls
 from skidway.cli.options import add_config_options, add_json_option, load_settings
 from skidway.cli.output import print_good
 from skidway.state_owner import become_owner
@@ -25,6 +27,7 @@ def register(subparsers: Any) -> None:
     add_config_options(validate, ZookeeperSettings)
     add_json_option(validate)
     validate.set_defaults(run=_validate)
+    zookeeper_acls.add_verb(verbs)
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -40,5 +43,6 @@ def _validate(args: argparse.Namespace) -> int:
     settings = load_settings(ZookeeperSettings, args, PROGRAM)
     found = java.find()
     zookeeper.start_command(settings, found)
+    settings.tls()
     words = f"dataDir {settings.data_dir}, Java {found.version} ({found.source})"
     return print_good(words, as_json=args.json)

@@ -18,7 +18,7 @@ from skidway.consumer.settings import ConsumerOptions, ConsumerSettings
 from skidway.consumer.share import Subscription
 from skidway.consumer.stream import Stream
 from skidway.consumer.tree import zookeeper_of
-from skidway.coordination import ZooKeeperConnection
+from skidway.coordination import OPEN, ZooKeeperConnection, ZooKeeperSecurity
 from skidway.errors import SkidwayError, UsageError
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import parse_bootstrap
@@ -43,8 +43,8 @@ class Consumer:
 
     Raises UsageError for invalid settings, ConfigurationRefused for an invalid address of ZooKeeper
     or a `security` that cannot be used, and Unreachable if ZooKeeper, or a broker that is asked for
-    ZooKeeper's address, does not answer at the start. If brokers or ZooKeeper stop answering later,
-    the consumer waits until they answer again.
+    ZooKeeper's address, does not answer at the start, or does not let the consumer in. If brokers
+    or ZooKeeper stop answering later, the consumer waits until they answer again.
     """
 
     def __init__(
@@ -55,14 +55,16 @@ class Consumer:
         *,
         zookeeper_connect: str | None = None,
         security: KafkaSecurity = NO_SECURITY,
+        zookeeper_security: ZooKeeperSecurity = OPEN,
         clock: Clock | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
         """`zookeeper_connect` is host:port[,...][/chroot]. Without it, the consumer asks a broker
-        for the address of the brokers' ZooKeeper. security: how it reaches brokers that do not let
-        in everybody."""
+        for the address of the brokers' ZooKeeper. security, zookeeper_security: how it reaches
+        brokers, and a ZooKeeper, that do not let in everybody."""
         parse_bootstrap(bootstrap_servers)
         security.check()
+        zookeeper_security.check()
         check_group(group_id)
         self._process = OwnProcess("consumer")
         self._bootstrap, self._security = bootstrap_servers, security
@@ -70,8 +72,11 @@ class Consumer:
         self._clock: Clock = SystemClock() if clock is None else clock
         self._streams: list[Stream] = []
         timeout_s = self._settings.session_timeout_ms / 1000
+        zookeeper = ZooKeeperConnection(
+            zookeeper_connect or self._ask_zookeeper(), timeout_s, security=zookeeper_security
+        )
         self._registration = Registration(
-            ZooKeeperConnection(zookeeper_connect or self._ask_zookeeper(), timeout_s).open(),
+            zookeeper.open(),
             group_id,
             session_timeout_s=timeout_s,
             clock=self._clock,

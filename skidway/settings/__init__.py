@@ -40,12 +40,12 @@ from skidway.errors import ConfigurationRefused
 from skidway.settings.conversion import build
 from skidway.settings.document import SettingDoc, documented, example
 from skidway.settings.gathering import Tree, gather, merge
-from skidway.settings.source import read_data, read_file, read_override, text_of
-from skidway.settings.spec import REQUIRED, beside, setting
+from skidway.settings.source import Scalar, read_data, read_file, read_override, text_of
+from skidway.settings.spec import REQUIRED, beside, setting, specs
 
 __all__ = [
-    "REQUIRED", "SettingDoc", "beside", "documented", "example", "load", "load_data", "path_of",
-    "peek", "setting",
+    "REQUIRED", "SettingDoc", "beside", "documented", "example", "load", "load_data", "load_part",
+    "path_of", "peek", "setting",
 ]  # fmt: skip
 
 DEFAULT_DIRECTORY = Path("/etc/skidway")
@@ -69,6 +69,31 @@ def load(
     """
     path = path_of(config, program, directory)
     tree: Tree = {} if path is None else gather(cls, read_file(path))
+    for override in overrides:
+        merge(tree, gather(cls, read_override(override)))
+    return build(cls, tree, where=_where(path, program, directory))
+
+
+def load_part(
+    cls: type[T],
+    config: Path | None,
+    overrides: Sequence[str] = (),
+    *,
+    program: str | None = None,
+    directory: Path = DEFAULT_DIRECTORY,
+) -> T:
+    """Does the same as `load` with a class that has only some of the program's settings, all of
+    them single values. The file's other keys are for the program itself to check."""
+    path = path_of(config, program, directory)
+    tree: Tree = {}
+    if path is not None:
+        file = read_file(path)
+        found = {key: text_of(file, key) for key in specs(cls)}
+        tree = {
+            key: Scalar(text, quoted=True, at=str(path))
+            for key, text in found.items()
+            if text is not None
+        }
     for override in overrides:
         merge(tree, gather(cls, read_override(override)))
     return build(cls, tree, where=_where(path, program, directory))

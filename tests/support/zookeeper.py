@@ -18,7 +18,8 @@ from support.processes import Program, free_port, running, skidway, suspend
 class ZooKeeper:
     """The running ZooKeeper and its address, with methods that stop and restart it."""
 
-    def __init__(self, folder: Path, *, place: Place = LOOPBACK) -> None:
+    def __init__(self, folder: Path, *settings: str, place: Place = LOOPBACK) -> None:
+        """settings: further settings of the server, KEY=VALUE."""
         self._place = place
         self.port, self.metrics_port = free_port(), free_port()
         self.address = f"{place.host}:{self.port}"
@@ -31,6 +32,7 @@ class ZooKeeper:
                     *("--set", f"clientPortAddress={place.host}"),
                     *("--set", f"insecure.listeners={str(place is not LOOPBACK).lower()}"),
                     *("--set", f"metrics.listener=127.0.0.1:{self.metrics_port}"),
+                    *(word for each in settings for word in ("--set", each)),
                 )
             ),
             folder / "zookeeper.out",

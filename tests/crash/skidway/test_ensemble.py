@@ -16,6 +16,7 @@ from skidway.schemas.client import RegistryClient
 from support import telemetry
 from support.batches import sized, stored
 from support.brokers import SkidwayBroker
+from support.certificates import Authority
 from support.processes import (
     Program,
     eventually,
@@ -35,10 +36,13 @@ class Member:
     """One of three ZooKeeper servers. The configurations of the three servers differ only in the
     server number, the data directory and the ports."""
 
-    def __init__(self, number: int, servers: dict[int, str], folder: Path) -> None:
+    def __init__(
+        self, number: int, servers: dict[int, str], folder: Path, more: dict[str, object]
+    ) -> None:
         self.number = number
         self.data = folder / f"data-{number}"
         self.port, self.metrics_port = free_port(), free_port()
+        self.secure_port = free_port()
         path = folder / f"zookeeper-{number}.yml"
         path.write_text(
             json.dumps(
@@ -49,6 +53,7 @@ class Member:
                     "tickTime": 500,
                     "myid": number,
                     "server": servers,
+                    **({"secureClientPort": self.secure_port, **more} if more else {}),
                 }
             )
         )
@@ -63,10 +68,11 @@ class Member:
 
 
 @contextlib.contextmanager
-def three(folder: Path) -> Iterator[dict[int, Member]]:
-    """Three ZooKeeper servers that form an ensemble and answer clients."""
+def three(folder: Path, more: dict[str, object] | None = None) -> Iterator[dict[int, Member]]:
+    """Three ZooKeeper servers that form an ensemble and answer clients. more: the settings of TLS,
+    for clients too."""
     servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}
-    members = {number: Member(number, servers, folder) for number in servers}
+    members = {number: Member(number, servers, folder, more or {}) for number in servers}
     with contextlib.ExitStack() as stack:
         for member in members.values():
             # The first server is not ready before a second server runs. So start all servers first,
@@ -94,6 +100,46 @@ def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
         left = [member for member in members.values() if member is not modes["leader"]]
         eventually(lambda: all(member.ready() for member in left))
         assert sorted(member.mode() for member in left) == ["follower", "leader"]
+
+
+def test_an_ensemble_with_tls_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
+    """Servers that speak TLS with each other, and with a broker that has a user, elect a new leader
+    like others. A server whose certificate is of another authority does not get in."""
+    authority = Authority(tmp_path)
+    pair, users = authority.sign("zookeeper"), tmp_path / "users"
+    users.write_text("brokers:secret\n")
+    users.chmod(0o600)
+    own: dict[str, object] = {
+        "sslQuorum": True,
+        "ssl.certificate.location": str(pair.certificate),
+        "ssl.key.location": str(pair.key),
+        "ssl.ca.location": str(authority.certificate),
+        "enforce.auth.enabled": True,
+    }
+    with three(tmp_path, own) as members:
+        secured = ",".join(f"127.0.0.1:{each.secure_port}" for each in members.values())
+        broker = SkidwayBroker(
+            tmp_path,
+            f"{secured}/dc1",
+            zookeeper_ssl_client_enable=True,
+            zookeeper_ssl_ca_location=authority.certificate,
+            zookeeper_auth_location=users,
+        )
+        with running(broker.program, broker.ready):
+            create(broker, "before")
+            modes = {member.mode(): member for member in members.values()}
+            modes["leader"].program.kill()
+            create(broker, "during")
+            left = [each for each in members.values() if each is not modes["leader"]]
+            eventually(lambda: all(each.ready() for each in left))
+            stranger, other = modes["leader"], Authority(tmp_path, "other").sign("stranger")
+            config = tmp_path / f"zookeeper-{stranger.number}.yml"
+            config.write_text(config.read_text().replace("zookeeper.pem", other.certificate.name))
+            config.write_text(config.read_text().replace("zookeeper.key", other.key.name))
+            stranger.program.start()
+            eventually(lambda: "SSLHandshakeException" in stranger.program.output())
+            assert not stranger.ready()
+            create(broker, "afterwards")
 
 
 def create(broker: SkidwayBroker, topic: str) -> None:
