@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from skidway import log
+from skidway.broker.access_control import AccessControl
 from skidway.broker.coordination.producer_ids import ProducerIds
 from skidway.broker.counts import Counts
 from skidway.broker.groups.administration import GroupAdministration
@@ -65,6 +66,7 @@ class Broker:
         producer_ids: ProducerIds,
         groups: Groups,
         group_administration: GroupAdministration,
+        access: AccessControl,
     ) -> None:
         # This constructor has so many parameters because this object, unlike all others, needs all
         # parts of the broker.
@@ -77,7 +79,10 @@ class Broker:
         self.producer_ids = producer_ids
         self.groups = groups
         self.group_administration = group_administration
-        self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
+        self.access = access
+        self.metadata_answers = KeptAnswers(
+            lambda: (topics.catalog, logs.stopped, access.authorizer.rules)
+        )
         self.counts = Counts()
         self.refusals = Refusals(clock.monotonic)
         self.auto_creation = AutoCreation(clock.monotonic)

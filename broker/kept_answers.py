@@ -3,10 +3,10 @@ answer as long as it is correct.
 
 After a restart of the broker, all clients ask for ApiVersions and Metadata at the same time, and
 most of them name the same topics. The bytes of an answer depend only on the request's version, on
-its body, perhaps on the listener that was asked, and on some snapshots, for example of the
-cluster's topics. A snapshot is an immutable object, which is replaced by a new object when
-something changes. So an answer is correct as long as the snapshots are the same objects, and code
-that changes something need not call this module.
+its body, perhaps on the listener that was asked and on what the client may see, and on some
+snapshots, for example of the cluster's topics. A snapshot is an immutable object, which is replaced
+by a new object when something changes. So an answer is correct as long as the snapshots are the
+same objects, and code that changes something need not call this module.
 
 A handler must not keep an answer that depends on anything else. It must also not keep the answer to
 a request that has an effect, such as the creation of a topic.
@@ -32,7 +32,7 @@ ENTRY_BYTES: Final = 300
 """How many bytes of memory one kept answer needs besides the bytes of its request and of the answer
 itself."""
 
-_Key = tuple[int, str, bytes]
+_Key = tuple[int, str, object, bytes]
 
 
 class KeptAnswers:
@@ -57,10 +57,13 @@ class KeptAnswers:
         """The approximate number of bytes of memory that the answers need."""
         return self._bytes
 
-    def get(self, version: int, request: memoryview, listener: str = "") -> bytes | None:
+    def get(
+        self, version: int, request: memoryview, listener: str = "", view: object = None
+    ) -> bytes | None:
         """Returns the body of the kept answer to a request with this version and body; None if
         there is no kept answer, or if the kept answer is no longer correct. listener: the name of
-        the listener that was asked, if the answer depends on it.
+        the listener that was asked; view: what the client may see, the same object for clients that
+        may see the same; if the answer depends on them.
 
         If the result is None, the caller makes the answer from the current snapshots, and may pass
         it to `keep`.
@@ -68,17 +71,24 @@ class KeptAnswers:
         self._drop_outdated()
         if len(request) > REQUEST_BYTES_MAX:
             return None
-        key = version, listener, bytes(request)
+        key = version, listener, view, bytes(request)
         found = self._answers.get(key)
         if found is not None:
             self._answers.move_to_end(key)
         return found
 
-    def keep(self, version: int, request: memoryview, answer: bytes, listener: str = "") -> None:
+    def keep(
+        self,
+        version: int,
+        request: memoryview,
+        answer: bytes,
+        listener: str = "",
+        view: object = None,
+    ) -> None:
         """Keeps an answer, which must be made from the snapshots that were current when `get` was
         called. Does nothing if a snapshot has been replaced since then, or if the request or the
         answer is too large."""
-        key = version, listener, bytes(request)
+        key = version, listener, view, bytes(request)
         weight = _weight(key, answer)
         outdated = self._drop_outdated()
         if outdated or len(request) > REQUEST_BYTES_MAX or weight > BYTES_MAX:
@@ -105,4 +115,4 @@ class KeptAnswers:
 
 
 def _weight(key: _Key, answer: bytes) -> int:
-    return ENTRY_BYTES + len(key[2]) + len(answer)
+    return ENTRY_BYTES + len(key[3]) + len(answer)

@@ -11,17 +11,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from skidway.broker.access.logins import SESSION_MS_MIN, Logins
 from skidway.broker.catalog import Endpoint
 from skidway.broker.network.listener_tls import ListenerTls
 from skidway.errors import ConfigurationRefused
 from skidway.insecure_listeners import insecure_listeners_setting, reachable, refuse
-from skidway.kafka.types import PLAINTEXT, SSL
+from skidway.kafka.types import PLAINTEXT, SASL_SSL, SSL
 from skidway.security.contexts import ClientAuth, TlsFiles
 from skidway.security.principals import PrincipalRules
+from skidway.security.sasl import MECHANISMS, SCRAM
 from skidway.settings import setting
 from skidway.zookeeper_settings import ZooKeeperSettings
 
+_INT_MAX: Final = (1 << 31) - 1
 _WILDCARDS: Final = ("", "0.0.0.0", "::")  # noqa: S104 - used only in comparisons, never to bind
+_WITH_TLS: Final = (SSL, SASL_SSL)
 _ENDPOINT: Final = re.compile(r"([\w.-]+)://(.*):([0-9]{1,5})", re.ASCII)
 
 
@@ -33,10 +37,11 @@ def parse_endpoint(text: str, key: str, protocols: Mapping[str, str] | None = No
         raise ConfigurationRefused(f"{key}: {text!r} is not LISTENER://host:port")
     name = found[1].upper()
     protocol = (protocols or {}).get(name, name)
-    if protocol not in (PLAINTEXT, SSL):
+    if protocol not in (PLAINTEXT, *_WITH_TLS):
         raise ConfigurationRefused(
             f"{key}: {text!r}: the protocol {protocol} is not offered. Name the listener"
-            f" {PLAINTEXT} or {SSL}, or give its protocol in listener.security.protocol.map"
+            f" {PLAINTEXT}, {SSL} or {SASL_SSL}, or give its protocol in"
+            " listener.security.protocol.map"
         )
     return Endpoint(name, protocol, found[2].strip("[]"), int(found[3]))
 
@@ -48,7 +53,8 @@ class ListenerSettings(ZooKeeperSettings):
     listeners: list[str] = setting(
         "listeners",
         ["PLAINTEXT://127.0.0.1:9092"],
-        help="Addresses to listen on: PLAINTEXT://host:port, SSL://host:port.",
+        help="Addresses to listen on: PLAINTEXT://host:port, SSL://host:port,"
+        " SASL_SSL://host:port.",
         at_least=1,
     )
     advertised_listeners: list[str] = setting(
@@ -64,7 +70,7 @@ class ListenerSettings(ZooKeeperSettings):
     certificate: Path | None = setting(
         "ssl.certificate.location",
         None,
-        help="PEM file with the certificate of listeners with SSL, and its chain. Like the other"
+        help="PEM file with the certificate of listeners with TLS, and its chain. Like the other"
         " files of ssl.*, read again when it changes.",
     )
     key: Path | None = setting(
@@ -86,12 +92,39 @@ class ListenerSettings(ZooKeeperSettings):
     client_auth: ClientAuth = setting(
         "ssl.client.auth",
         "none",
-        help="Whether clients are asked for a certificate, and must have one.",
+        help="Whether clients of SSL listeners are asked for a certificate, and must have one.",
     )
     principal_rules: str = setting(
         "ssl.principal.mapping.rules",
         "DEFAULT",
         help="How a client's principal is made from the name in its certificate.",
+    )
+    sasl_mechanisms: list[str] = setting(
+        "sasl.enabled.mechanisms",
+        list(SCRAM),
+        help="How clients of SASL_SSL listeners may log in: SCRAM-SHA-256, SCRAM-SHA-512, PLAIN.",
+        at_least=1,
+    )
+    reauthentication_ms_max: int = setting(
+        "connections.max.reauth.ms",
+        3_600_000,
+        help="Time after which clients have to log in again; 0 = never.",
+        at_least=0,
+        at_most=_INT_MAX,
+    )
+    failed_authentication_delay_ms: int = setting(
+        "connection.failed.authentication.delay.ms",
+        100,
+        help="Time after which a failed login is answered.",
+        at_least=0,
+        at_most=10_000,
+    )
+    login_bytes_max: int = setting(
+        "sasl.server.max.receive.size",
+        524_288,
+        help="Largest request of a client that has not logged in.",
+        at_least=1024,
+        at_most=_INT_MAX,
     )
     insecure_listeners: bool = insecure_listeners_setting()
 
@@ -138,16 +171,34 @@ class ListenerSettings(ZooKeeperSettings):
         return reachable(
             (text, each.host)
             for text, each in zip(self.listeners, self.endpoints(), strict=True)
-            if each.protocol != SSL or self.client_auth != "required"
+            if each.protocol == PLAINTEXT
+            or (each.protocol == SSL and self.client_auth != "required")
         )
 
-    def tls(self) -> ListenerTls | None:
-        """Reads the files for TLS; returns None without a listener with TLS. Raises
-        ConfigurationRefused."""
-        if all(each.protocol != SSL for each in self.endpoints()):
-            return None
+    def tls(self) -> dict[str, ListenerTls]:
+        """Reads the files for TLS of each protocol that has it and is in use. (As in Kafka, clients
+        that log in are not asked for a certificate.) Raises ConfigurationRefused."""
         files = TlsFiles(self.certificate, self.key, self.ca, self.crl)
-        return ListenerTls(files, self.client_auth, PrincipalRules(self.principal_rules))
+        rules = PrincipalRules(self.principal_rules)
+        used = {each.protocol for each in self.endpoints()}
+        return {
+            each: ListenerTls(files, self.client_auth if each == SSL else "none", rules)
+            for each in _WITH_TLS
+            if each in used
+        }
+
+    def logins(self) -> Logins:
+        """Returns how clients of SASL_SSL listeners may log in. Raises ConfigurationRefused."""
+        for each in self.sasl_mechanisms:
+            if each not in MECHANISMS:
+                raise ConfigurationRefused(
+                    f"sasl.enabled.mechanisms: {each!r} is not one of {', '.join(MECHANISMS)}"
+                )
+        if 0 < self.reauthentication_ms_max < SESSION_MS_MIN:
+            raise ConfigurationRefused(
+                f"connections.max.reauth.ms must be 0 or at least {SESSION_MS_MIN}"
+            )
+        return Logins(self.sasl_mechanisms, self.reauthentication_ms_max)
 
     def check_listeners(self) -> None:
         """Raises ConfigurationRefused."""
@@ -164,6 +215,7 @@ class ListenerSettings(ZooKeeperSettings):
                     f" {each.listener}, because this listener binds to every address"
                 )
         self.tls()
+        self.logins()
         refuse(self.insecure(), allowed=self.insecure_listeners)
 
     def _told(self) -> list[Endpoint]:

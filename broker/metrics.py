@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from skidway.broker.access.security_log import SecurityLog
 from skidway.broker.broker import Broker
 from skidway.broker.groups.coordinator import Groups
 from skidway.broker.log.log_directory import LogDirectory
-from skidway.broker.network.handshakes import Handshakes
+from skidway.broker.network.loop import Loop
 
 Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
 
@@ -74,7 +75,7 @@ class BrokerCollector(Collector):
         }
         yield _reasons("internal_errors", "Errors that are the broker's own bugs.", failures)
         yield _gauge("connections", "Open connections.", len(broker.loop.connections))
-        yield from _of_handshakes(broker.loop.handshakes)
+        yield from _of_security(broker.loop, broker.access.log)
         yield _gauge(
             "queued_request_bytes",
             "Memory of unhandled requests, see queued.max.request.bytes.",
@@ -110,10 +111,20 @@ def _free_bytes(directories: Sequence[LogDirectory]) -> Metric:
     return metric
 
 
-def _of_handshakes(handshakes: Handshakes) -> Iterator[Metric]:
-    yield _gauge("connections_unauthenticated", "TLS handshakes under way.", len(handshakes))
+def _of_security(loop: Loop, log: SecurityLog) -> Iterator[Metric]:
+    handshakes, unauthenticated = loop.handshakes, len(loop.unauthenticated)
+    words = "TLS handshakes and first logins under way."
+    yield _gauge("connections_unauthenticated", words, unauthenticated)
     yield _counter("handshakes", "TLS handshakes completed.", handshakes.completed)
     yield _reasons("handshakes_failed", "TLS handshakes that failed.", handshakes.failed)
+    logins = CounterMetricFamily(
+        "skidway_broker_authentications_total", "Logins.", labels=["mechanism", "outcome"]
+    )
+    for labels, count in tuple(log.logins.items()):
+        logins.add_metric(labels, count)
+    yield logins
+    words = "What the rules do not allow, also if they are not enforced."
+    yield _reasons("denials", words, log.denials, label="operation")
 
 
 def _of_groups(groups: Groups) -> Iterator[Metric]:

@@ -8,10 +8,13 @@ from prometheus_client import REGISTRY
 
 from skidway import log, systemd
 from skidway.audit.topic.program_status import BrokerStatus, document_of
+from skidway.broker.access.security_log import SecurityLog
+from skidway.broker.access_control import AccessControl
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import Catalog, LiveBroker
 from skidway.broker.coordination import store
+from skidway.broker.coordination.access_reader import Granted
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.producer_ids import Block, ProducerIds
 from skidway.broker.coordination.session import ZooKeeperSession
@@ -37,7 +40,7 @@ from skidway.clock import Clock, SystemClock
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError
 from skidway.insecure_listeners import tell
-from skidway.kafka.types import SSL
+from skidway.kafka.types import SASL_SSL
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 
@@ -84,6 +87,7 @@ class Program:
             clock,
             Limits(
                 request_bytes_max=settings.request_bytes_max,
+                login_bytes_max=min(settings.login_bytes_max, settings.request_bytes_max),
                 queued_bytes_max=settings.queued_bytes_max,
                 requests_max=settings.queued_requests_max,
                 connections_max=settings.connections_max,
@@ -100,7 +104,8 @@ class Program:
         )
         self.logs.report = self.partitions.storage_failed
         self._listeners: list[Listener] = []
-        self._tls: ListenerTls | None = None
+        self._tls: dict[str, ListenerTls] = {}
+        self._logins = settings.logins()
         self._telemetry: TelemetryServer | None = None
         self._collector: BrokerCollector | None = None
         self._session: ZooKeeperSession | None = None
@@ -120,7 +125,8 @@ class Program:
                 each.listener,
                 each.host,
                 each.port,
-                self._tls if each.protocol == SSL else None,
+                self._tls.get(each.protocol),
+                self._logins if each.protocol == SASL_SSL else None,
                 send_buffer=settings.send_buffer_bytes,
                 receive_buffer=settings.receive_buffer_bytes,
             )
@@ -137,6 +143,7 @@ class Program:
             self.loop.post,
             cluster_id=cluster_id,
             on_catalog=self._catalog_changed,
+            on_access=self._access_changed,
             on_lost=self._session_lost,
             timeout_s=settings.zookeeper_session_timeout_ms / 1000,
         )
@@ -221,7 +228,14 @@ class Program:
             ProducerIds(self._take_block),
             groups,
             GroupAdministration(groups, session),
+            self._make_access(session),
         )
+
+    def _make_access(self, session: ZooKeeperSession) -> AccessControl:
+        authorizer = self._settings.authorizer(SecurityLog(self._clock.monotonic))
+        access = AccessControl(self._logins, authorizer, self.loop, session)
+        access.take(session.read_access())
+        return access
 
     def _make_groups(self, session: ZooKeeperSession, topics: Topics) -> Groups:
         loop = self.loop
@@ -243,6 +257,8 @@ class Program:
         self._collector = BrokerCollector(self.broker, self._mirror_status)
         REGISTRY.register(self._collector)
         tell(self._settings.insecure())
+        if self._tls and self._settings.authorizer_mode == "off":
+            _log.warning("no_authorizer", reason="every client that is let in may do everything")
         if self._settings.mirror_sources:
             self._mirrors = Mirrors(self.broker, self._settings.mirror_sources, self._clock)
             self._mirrors.start()
@@ -251,7 +267,7 @@ class Program:
             self.loop.add_listener(listener)
         self.logs.checkpoint()  # also tells whether there is space
         self._every(self._settings.checkpoint_ms, self.logs.checkpoint)
-        if self._tls is not None:
+        if self._tls:
             self._every(CERTIFICATES_MS, self._look_at_certificates)
         self._keep_groups(self.broker.groups, self.broker.topics)
         assert self._session is not None
@@ -300,6 +316,10 @@ class Program:
             self.broker.topics.apply(catalog)
             self.broker.groups.follow_coordinator()
 
+    def _access_changed(self, granted: Granted) -> None:
+        if self.broker is not None and not self._stopping:
+            self.broker.access.take(granted)
+
     def _take_block(self, taken: Any) -> None:
         session = self._session
         broker_id, above = self._settings.broker_id, self.logs.highest_producer_id()
@@ -344,21 +364,23 @@ class Program:
             "full_log_dirs": full,
         }
         mirrors = self._mirror_status()
+        if session is not None and session.problem:
+            detail["zookeeper_refuses"] = session.problem
         if mirrors:
             detail["mirrors"] = mirrors
         if said := [x.sentence for x in self._own_status().obstacles]:
             detail["away"] = said
-        if self._tls is not None and self._tls.problem:
-            detail["certificates"] = self._tls.problem
+        if problems := [each.problem for each in self._tls.values() if each.problem]:
+            detail["certificates"] = problems[0]
         ok = self._serving and not self._stopping and not (stopped or offline or full)
         return Health(ok and not any(each["stopped"] for each in mirrors), detail)
 
     def _look_at_certificates(self) -> None:
-        assert self._tls is not None
-        revoked = self._tls.look()
-        if revoked is not None:
-            _log.info("revocations_replaced", revoked=len(revoked))
-            self.loop.drop_revoked(revoked)
+        for each in self._tls.values():
+            revoked = each.look()
+            if revoked is not None:
+                _log.info("revocations_replaced", revoked=len(revoked))
+                self.loop.drop_revoked(revoked)
 
     def _own_status(self) -> BrokerStatus:
         session = self._session

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from skidway.broker.access.authorizer import Authorizer, Mode
+from skidway.broker.access.security_log import SecurityLog
 from skidway.broker.groups.limits import GroupLimits
 from skidway.broker.listener_settings import ListenerSettings
 from skidway.broker.log.config import FOREVER_MS, UNLIMITED, WEEK_MS, LogConfig
@@ -258,7 +260,7 @@ class BrokerSettings(ListenerSettings):
     connections_unauthenticated_max: int = setting(
         "max.connections.unauthenticated",
         2_000,
-        help="Connections at a time whose TLS handshake is not complete; more are closed.",
+        help="Connections at a time whose TLS handshake or login is not complete; more are closed.",
         at_least=1,
     )
     connections_idle_ms_max: int = setting(
@@ -315,6 +317,23 @@ class BrokerSettings(ListenerSettings):
         at_least=1,
     )
 
+    authorizer_mode: Mode = setting(
+        "authorizer.mode",
+        "off",
+        help="Whether rules (ACLs) say who may do what: off; warn lets everything pass, and logs"
+        " what enforce would deny.",
+    )
+    super_users: str = setting(
+        "super.users",
+        "",
+        help="Principals that may do everything, separated by semicolons: User:admin;User:CN=ops.",
+    )
+    allow_everyone_if_no_acl_found: bool = setting(
+        "allow.everyone.if.no.acl.found",
+        False,
+        help="Whether everybody may use a resource for which nobody has a rule.",
+    )
+
     mirror_sources: list[MirrorSettings] = setting(
         "mirror.sources", [], help="Clusters whose topics are mirrored into this one."
     )
@@ -327,12 +346,13 @@ class BrokerSettings(ListenerSettings):
 
     @property
     def zookeeper(self) -> ZooKeeperConnection:
-        """The connection to this ZooKeeper. Raises ConfigurationRefused if the text is
-        malformed."""
+        """The connection to this ZooKeeper. Raises ConfigurationRefused if the text is malformed,
+        or a file cannot be used."""
         return ZooKeeperConnection(
             self.zookeeper_connect,
             self.zookeeper_session_timeout_ms / 1000,
             self.zookeeper_connection_timeout_ms / 1000,
+            self.zookeeper_security,
         )
 
     def check(self) -> None:
@@ -346,7 +366,7 @@ class BrokerSettings(ListenerSettings):
                 "other than the broker's"
             )
         check_cluster_name(self.cluster_name)
-        _ = self.zookeeper
+        _ = self.zookeeper, self.super_principals
         if len(set(self.log_dirs)) != len(self.log_dirs):
             raise ConfigurationRefused("log.dirs names a directory twice")
         if self.group_session_timeout_min_ms > self.group_session_timeout_max_ms:
@@ -368,6 +388,20 @@ class BrokerSettings(ListenerSettings):
         cluster, dot, _ = topic.partition(".")
         mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
         return cluster if mirrored else None
+
+    @property
+    def super_principals(self) -> frozenset[str]:
+        """The principals of `super.users`. Raises ConfigurationRefused."""
+        found = [each.strip() for each in self.super_users.split(";") if each.strip()]
+        for each in found:
+            if ":" not in each:
+                raise ConfigurationRefused(f"super.users: {each!r} is not of the form User:NAME")
+        return frozenset(found)
+
+    def authorizer(self, log: SecurityLog) -> Authorizer:
+        """Returns what decides who may do what."""
+        everyone = self.allow_everyone_if_no_acl_found
+        return Authorizer(self.authorizer_mode, self.super_principals, everyone, log)
 
     def group_limits(self) -> GroupLimits:
         """Returns the limits of groups."""

@@ -13,6 +13,7 @@ from skidway import log
 
 REPEAT_AFTER_S: Final = 600.0
 LINES_MAX: Final = 100
+"""Different lines of an event, if its owner says nothing else."""
 _log = log.get(__name__)
 
 
@@ -24,9 +25,11 @@ class RareLines:
         event: str,
         monotonic: Callable[[], float] = time.monotonic,
         write: Callable[..., None] = _log.warning,
+        lines_max: int = LINES_MAX,
     ) -> None:
         self._event = event
         self._write = write
+        self._lines_max = lines_max
         self._monotonic = monotonic
         self._named: dict[Hashable, tuple[float, int]] = {}
         """When each line was written, the oldest first, and how often it was left out since."""
@@ -40,7 +43,7 @@ class RareLines:
             named[which] = at_s, repeats + 1
             return
         named.pop(which, None)
-        if len(named) >= LINES_MAX:
+        if len(named) >= self._lines_max:
             oldest = next(iter(named))
             if now_s - named[oldest][0] < REPEAT_AFTER_S:
                 return

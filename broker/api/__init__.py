@@ -22,6 +22,9 @@ Besides the files of the APIs, the package has these modules:
     requests         passes each request to its handler
     registration     what the file of an API defines
     exchange         one request, and the methods to answer it
+    required         which right each API needs
+    config_access    the same for settings, whose resources have other types
+    acl_messages     rules of access control in messages
     gathering        answers whose parts arrive one by one
     describe         settings as clients see them
     produce_append   checks a producer's batch, and appends it

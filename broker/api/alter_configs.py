@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Final
 
+from skidway.broker.api.config_access import denied
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.gathering import Gathering
@@ -39,6 +41,7 @@ Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
 have. It raises ConfigRefused if a setting is not valid, and ChangeRefused if the change is not
 allowed."""
 Responses = Sequence[AlterConfigsResourceResponse]
+DENIED: Final = "the client may not alter its settings"
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
@@ -54,11 +57,12 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     def reply(responses: Responses) -> None:
         exchange.reply(AlterConfigsResponse(responses=tuple(responses)))
 
-    alter_all(broker, wanted, reply, validate_only=request.validate_only)
+    alter_all(broker, exchange, wanted, reply, validate_only=request.validate_only)
 
 
 def alter_all(
     broker: Broker,
+    exchange: Exchange,
     wanted: Sequence[tuple[Key, Alteration]],
     reply: Callable[[Responses], None],
     *,
@@ -67,11 +71,18 @@ def alter_all(
     """Alters the topics in `wanted`. Then calls `reply` with one result for each resource, in the
     order of `wanted`.
     """
-    gathering: Gathering[AlterConfigsResourceResponse] = Gathering(len(wanted), reply)
+
+    def answer(responses: Responses) -> None:
+        if not validate_only:
+            exchange.changed([each.resource_name for each in responses if not each.error_code])
+        reply(responses)
+
+    gathering: Gathering[AlterConfigsResourceResponse] = Gathering(len(wanted), answer)
     times = Counter(key for key, _ in wanted)
     for at, (key, change) in enumerate(wanted):
         done = _finisher(gathering, at, key)
-        topic = _topic(broker, key)
+        code = denied(exchange, *key)
+        topic = _topic(broker, key) if code is None else _failed(key, code, DENIED)
         if times[key] > 1:
             gathering.put(at, _failed(key, ErrorCode.INVALID_REQUEST, "it is named twice"))
         elif isinstance(topic, AlterConfigsResourceResponse):

@@ -3,7 +3,9 @@ partitions."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from skidway.broker.api.create_topics import (
     Assignment,
@@ -29,6 +31,8 @@ from skidway.kafka.protocol.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+DENIED: Final = "the client may not alter it"
+
 
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Checks all topics, adds partitions to those that pass the check, and answers when there is a
@@ -36,12 +40,19 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request = exchange.decode(CreatePartitionsRequest)
 
     def reply(results: Sequence[CreatePartitionsTopicResult]) -> None:
+        if not request.validate_only:
+            exchange.changed([each.name for each in results if not each.error_code])
         exchange.reply(CreatePartitionsResponse(results=tuple(results)))
 
     gathering: Gathering[CreatePartitionsTopicResult] = Gathering(len(request.topics), reply)
+    times = Counter(each.name for each in request.topics)
     room = PARTITIONS_MAX
     for at, wanted in enumerate(request.topics):
         try:
+            if times[wanted.name] > 1:
+                raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")  # noqa: TRY301
+            if not exchange.may_topic(wanted.name):
+                raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, DENIED)  # noqa: TRY301
             topic, assignment = _check(broker, wanted, room)
             room -= len(assignment) - len(topic.partitions)
         except Refused as refused:

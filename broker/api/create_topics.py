@@ -5,7 +5,8 @@ default (KIP-464; kafkajs sends -1). Before the broker writes anything about a t
 topic's name, its numbers of partitions and replicas, its settings and its assignment. If
 `validate_only` is set, the broker writes nothing. The broker reports success as soon as the topic's
 partitions on this broker can be used. While ZooKeeper cannot be reached, the answer is
-REQUEST_TIMED_OUT, after which clients try again.
+REQUEST_TIMED_OUT, after which clients try again. Who may not see the topic's settings is told that
+in their place (KIP-525).
 
 More than one replica is not supported.
 """
@@ -16,6 +17,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Final
 
 from skidway.broker.api.describe import TopicDescriber
 from skidway.broker.api.errors import code_of
@@ -26,6 +28,7 @@ from skidway.broker.broker import Broker
 from skidway.broker.topics import configs
 from skidway.broker.topics.assignment import PARTITIONS_MAX, assign
 from skidway.errors import SkidwayError
+from skidway.kafka.acls.acl import CLUSTER_NAME, Operation, ResourceType
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_topics import (
@@ -46,8 +49,10 @@ TOPICS_MAX = 1_000
 settings of each topic, and others wait while the broker makes it.
 """
 
+DENIED: Final = "the client may not create it"
+
 Assignment = Mapping[int, tuple[int, ...]]
-Describer = TopicDescriber[CreatableTopicConfigs]
+Created = Callable[[CreatableTopic, uuid.UUID, Assignment], CreatableTopicResult]
 
 
 class Refused(Exception):
@@ -64,16 +69,22 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request = exchange.decode(CreateTopicsRequest)
 
     def reply(results: Sequence[CreatableTopicResult]) -> None:
+        if not request.validate_only:
+            exchange.changed([each.name for each in results if not each.error_code])
         exchange.reply(CreateTopicsResponse(topics=tuple(results)))
 
     gathering: Gathering[CreatableTopicResult] = Gathering(len(request.topics), reply)
     describer = TopicDescriber(broker.settings, _shown)
+    created = partial(_created, exchange, describer)
     asked = Counter(topic.name for topic in request.topics)
     room, topics_room = PARTITIONS_MAX, TOPICS_MAX
+    may_create_all = exchange.access.may(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
     for at, topic in enumerate(request.topics):
         try:
             if asked[topic.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")  # noqa: TRY301
+            if not (may_create_all or exchange.may_topic(topic.name)):
+                raise Refused(ErrorCode.TOPIC_AUTHORIZATION_FAILED, DENIED)  # noqa: TRY301
             check_room(_partitions_of(broker, topic), room if topics_room else 0)
             assignment = check(broker, topic)
             room -= len(assignment)
@@ -82,11 +93,11 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             gathering.put(at, _failed(topic.name, refused.code, str(refused)))
             continue
         if not request.validate_only:
-            _create(broker, topic, assignment, describer, partial(gathering.put, at))
+            _create(broker, topic, assignment, created, partial(gathering.put, at))
         elif no_room := broker.topics.no_room():
             gathering.put(at, _failed(topic.name, code_of(no_room), str(no_room)))
         else:
-            gathering.put(at, _created(describer, topic, NO_ID, assignment))
+            gathering.put(at, created(topic, NO_ID, assignment))
 
 
 def check(broker: Broker, topic: CreatableTopic) -> Assignment:
@@ -187,7 +198,7 @@ def _create(
     broker: Broker,
     topic: CreatableTopic,
     assignment: Assignment,
-    describer: Describer,
+    created: Created,
     finish: Callable[[CreatableTopicResult], None],
 ) -> None:
     settings = {each.name: each.value or "" for each in topic.configs}
@@ -196,14 +207,23 @@ def _create(
         if error is not None:
             finish(_failed(topic.name, code_of(error), str(error)))
         else:
-            finish(_created(describer, topic, topic_id, assignment))
+            finish(created(topic, topic_id, assignment))
 
     topic_id = broker.topics.create(topic.name, assignment, settings, done)
 
 
 def _created(
-    describer: Describer, topic: CreatableTopic, topic_id: uuid.UUID, assignment: Assignment
+    exchange: Exchange,
+    describer: TopicDescriber[CreatableTopicConfigs],
+    topic: CreatableTopic,
+    topic_id: uuid.UUID,
+    assignment: Assignment,
 ) -> CreatableTopicResult:
+    if not exchange.shows(ResourceType.TOPIC, topic.name, Operation.DESCRIBE_CONFIGS):
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return CreatableTopicResult(
+            name=topic.name, topic_id=topic_id, topic_config_error_code=code
+        )
     return CreatableTopicResult(
         name=topic.name,
         topic_id=topic_id,

@@ -22,9 +22,13 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     names = tuple(dict.fromkeys(exchange.decode(DeleteGroupsRequest).groups_names))
 
     def ask(at: int, put: Callable[[ErrorCode], None]) -> None:
-        broker.group_administration.delete(names[at], put)
+        if exchange.may_group(names[at]):
+            broker.group_administration.delete(names[at], put)
+        else:
+            put(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
     def reply(codes: Sequence[ErrorCode]) -> None:
+        exchange.changed([name for name, code in zip(names, codes, strict=True) if not code])
         results = tuple(
             DeletableGroupResult(group_id=name, error_code=code)
             for name, code in zip(names, codes, strict=True)

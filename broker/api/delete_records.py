@@ -44,10 +44,13 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request = exchange.decode(DeleteRecordsRequest)
     raised = {
         TopicPartition(topic.name, each.partition_index): _raise(broker, topic.name, each)
+        if exchange.may_topic(topic.name)
+        else ErrorCode.TOPIC_AUTHORIZATION_FAILED
         for topic in request.topics
         for each in topic.partitions
     }
     changed = [tp for tp, each in raised.items() if isinstance(each, Replica)]
+    exchange.changed([str(each) for each in changed])
     deadline = broker.loop.now + request.timeout_ms / 1000
 
     def attempt() -> None:

@@ -3,12 +3,15 @@ id.
 
 The broker answers when the topic is removed from ZooKeeper and the topic's directories are renamed.
 The directories are deleted in the background. If a topic of the same name is created again, it has
-another id.
+another id. Who may describe a topic, but not delete it, is told whether it exists, and
+the name that belongs to an id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
 from skidway.broker.api.errors import code_of
 from skidway.broker.api.exchange import Exchange
@@ -17,6 +20,7 @@ from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import Topic
 from skidway.errors import SkidwayError
+from skidway.kafka.acls.acl import Operation, ResourceType
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.delete_topics import (
@@ -26,6 +30,8 @@ from skidway.kafka.protocol.delete_topics import (
     DeleteTopicState,
 )
 
+DENIED: Final = "the client may not delete it"
+
 
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Deletes the topics that exist, and answers when there is a result for each topic of the
@@ -34,12 +40,18 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     states = tuple({(each.name, each.topic_id): each for each in request.states()}.values())
 
     def reply(results: Sequence[DeletableTopicResult]) -> None:
+        exchange.changed([each.name or "" for each in results if not each.error_code])
         exchange.reply(DeleteTopicsResponse(responses=tuple(results)))
 
     gathering: Gathering[DeletableTopicResult] = Gathering(len(states), reply)
     for at, state in enumerate(states):
         topic = _find(broker, state)
-        if topic is None:
+        name = state.name if topic is None else topic.name
+        sees = name is None or exchange.access.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
+        if not (topic is None and sees) and not exchange.may_topic(name or ""):
+            known = replace(state, name=name) if sees else state
+            gathering.put(at, _failed(known, ErrorCode.TOPIC_AUTHORIZATION_FAILED, DENIED))
+        elif topic is None:
             code = _why_missing(state)
             gathering.put(at, _failed(state, code, "there is no such topic"))
         elif not broker.settings.delete_topic:

@@ -1,10 +1,9 @@
 """DescribeCluster (60), versions 0-1. Answers with the part of Metadata that is about the cluster
-and not about topics (KIP-700).
-
-Authorized operations are not supported.
-"""
+and not about topics (KIP-700)."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
@@ -38,11 +37,12 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         )
         for broker_id, each in catalog.reached_by(exchange.connection.listener).items()
     )
-    exchange.reply(
-        DescribeClusterResponse(
-            cluster_id=catalog.cluster_id, controller_id=catalog.controller_id, brokers=brokers
-        )
+    response = DescribeClusterResponse(
+        cluster_id=catalog.cluster_id, controller_id=catalog.controller_id, brokers=brokers
     )
+    if request.include_cluster_authorized_operations:
+        response = replace(response, cluster_authorized_operations=exchange.cluster_operations)
+    exchange.reply(response)
 
 
 API = Api(ApiKey.DESCRIBE_CLUSTER, handle)

@@ -23,6 +23,7 @@ from functools import partial
 from typing import Any
 
 from skidway.audit.topic.program_status import CONFIG as STATUS
+from skidway.broker.api.config_access import denied
 from skidway.broker.api.describe import TopicDescriber, describe_broker
 from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
@@ -49,8 +50,16 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     # thousand bytes in the answer.
     resources = {(each.resource_type, each.resource_name): each for each in request.resources}
     describer = TopicDescriber(broker.settings, partial(_without, _left_out(request)))
-    results = tuple(_describe(broker, request, describer, each) for each in resources.values())
+    results = tuple(
+        _denied(exchange, each) or _describe(broker, request, describer, each)
+        for each in resources.values()
+    )
     exchange.reply(DescribeConfigsResponse(results=results))
+
+
+def _denied(exchange: Exchange, resource: DescribeConfigsResource) -> DescribeConfigsResult | None:
+    code = denied(exchange, resource.resource_type, resource.resource_name)
+    return None if code is None else _failed(resource, code, "the client may not see its settings")
 
 
 def _describe(

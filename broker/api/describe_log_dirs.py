@@ -36,6 +36,10 @@ Space = tuple[int, int]
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Describes each directory as soon as the sizes of the volumes are known."""
     request = exchange.decode(DescribeLogDirsRequest)
+    if not exchange.may_cluster():
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        exchange.reply(DescribeLogDirsResponse(error_code=code, results=()))
+        return
     wanted = None
     if request.topics is not None:
         wanted = {TopicPartition(row.topic, n) for row in request.topics for n in row.partitions}

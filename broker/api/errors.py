@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from skidway.broker.coordination.access_store import NoCredential, NoRoom
 from skidway.broker.coordination.store import TopicExists, TopicGone
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.log.offset_lookup import OffsetOutside
@@ -34,6 +35,8 @@ CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     BatchTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
     DamagedLog: ErrorCode.KAFKA_STORAGE_ERROR,
     InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    NoCredential: ErrorCode.RESOURCE_NOT_FOUND,
+    NoRoom: ErrorCode.POLICY_VIOLATION,
     NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
     OffsetOutside: ErrorCode.OFFSET_OUT_OF_RANGE,
     OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,

@@ -74,7 +74,8 @@ class DelayedFetch:
             return True
         least_bytes = self._request.min_bytes
         found = sum(
-            available(self._broker, changed, each, least_bytes) for each in self._targets[changed]
+            available(self._broker, self._exchange, changed, each, least_bytes)
+            for each in self._targets[changed]
         )
         self._total += found - self._found.get(changed, 0)
         self._found[changed] = found
@@ -87,7 +88,7 @@ class DelayedFetch:
         """Answers with the data that can be read now. Called when the request has waited long
         enough."""
         if not self._exchange.connection.closed:
-            _send(self._exchange, _read_all(self._broker, self._request))
+            _send(self._exchange, _read_all(self._broker, self._exchange, self._request))
 
     def abandon(self) -> None:
         """Closes the connection instead of answering the request."""
@@ -116,8 +117,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         return
     found: dict[TopicPartition, int] = {}
     may_wait = request.max_wait_ms > 0 and broker.purgatory.has_room(len(request.wanted))
-    if not may_wait or not request.wanted or enough(broker, request, found):
-        _send(exchange, _read_all(broker, request))
+    if not may_wait or not request.wanted or enough(broker, exchange, request, found):
+        _send(exchange, _read_all(broker, exchange, request))
         return
     delayed = DelayedFetch(broker, exchange, request, found)
     wait_s = min(request.max_wait_ms, WAIT_MS_MAX) / 1000
@@ -128,7 +129,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             broker.partitions.flush_if_due(replica)
 
 
-def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
+def enough(
+    broker: Broker, exchange: Exchange, request: Fetch, found: dict[TopicPartition, int]
+) -> bool:
     """Returns True if at least `min_bytes` bytes can be read, or if reading a partition causes an
     error. Otherwise returns False, and stores in `found`, for each partition in which any bytes can
     be read, how many bytes can be read.
@@ -138,7 +141,7 @@ def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> 
         return True
     for target in request.wanted:
         partition = TopicPartition(target.topic, target.partition)
-        size = available(broker, partition, target, least_bytes)
+        size = available(broker, exchange, partition, target, least_bytes)
         if size:
             total += size
             if total >= least_bytes:
@@ -148,13 +151,17 @@ def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> 
 
 
 def available(
-    broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
+    broker: Broker,
+    exchange: Exchange,
+    partition: TopicPartition,
+    target: FetchTarget,
+    least_bytes: int,
 ) -> int:
     """Returns how many bytes can be read in a partition now. If reading the partition causes an
     error, returns at least `least_bytes`, so that the error is answered at once.
     """
     replica = broker.partitions.replicas.get(partition)
-    if replica is None or _epoch_error(replica, target):
+    if replica is None or _epoch_error(replica, target) or not exchange.may_topic(target.topic):
         return least_bytes
     log = replica.log
     if target.offset >= replica.offset:
@@ -168,10 +175,13 @@ def available(
     return min(size, target.max_bytes) if target.max_bytes > 0 else size
 
 
-def _read_all(broker: Broker, request: Fetch) -> list[FetchResult]:
+def _read_all(broker: Broker, exchange: Exchange, request: Fetch) -> list[FetchResult]:
     left = min(request.max_bytes, broker.settings.fetch_bytes_max)
     results, found = [], False
     for target in request.wanted:
+        if not exchange.may_topic(target.topic):
+            results.append(_error(target, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            continue
         result = _read(broker, target, left, request.isolation_level, at_least_one=not found)
         if result.records:
             found = True

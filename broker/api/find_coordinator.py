@@ -33,6 +33,10 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         code, words = ErrorCode.INVALID_REQUEST, f"there is no key type {request.key_type}"
         exchange.reply(FindCoordinatorResponse(error_code=code, error_message=words))
         return
+    if not exchange.may_group(request.key):
+        code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        exchange.reply(FindCoordinatorResponse(error_code=code))
+        return
     coordinator = broker.groups.coordinator_of(request.key)
     found = broker.topics.catalog.reached_by(exchange.connection.listener).get(coordinator)
     if found is None:

@@ -18,6 +18,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     def reply(code: ErrorCode) -> None:
         exchange.reply(HeartbeatResponse(error_code=code))
 
+    if not exchange.may_group(request.group_id):
+        reply(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return
     broker.groups.heartbeat(
         request.group_id,
         request.member_id,

@@ -36,7 +36,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     def reply(responses: Responses) -> None:
         exchange.reply(IncrementalAlterConfigsResponse(responses=tuple(responses)))
 
-    alter_all(broker, wanted, reply, validate_only=request.validate_only)
+    alter_all(broker, exchange, wanted, reply, validate_only=request.validate_only)
 
 
 API = Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, handle)

@@ -15,6 +15,7 @@ from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.errors import SkidwayError
+from skidway.kafka.acls.acl import Operation, ResourceType
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -25,6 +26,11 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     request = exchange.decode(InitProducerIdRequest)
     if request.transactional_id is not None:
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        exchange.reply(InitProducerIdResponse(error_code=code))
+        return
+
+    if not (exchange.access.may_any(Operation.WRITE, ResourceType.TOPIC) or exchange.may_cluster()):
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
         exchange.reply(InitProducerIdResponse(error_code=code))
         return
 

@@ -9,6 +9,7 @@ from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.groups.member import Joining, Protocol
 from skidway.broker.groups.outcomes import Joined
+from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 from skidway.kafka.protocol.join_group import (
@@ -32,6 +33,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     def reply(joined: Joined) -> None:
         exchange.reply(_response(joined, exchange.version))
 
+    if not exchange.may_group(request.group_id):
+        reply(Joined(error=ErrorCode.GROUP_AUTHORIZATION_FAILED, member_id=request.member_id))
+        return
     broker.groups.join(request.group_id, _joining(request, exchange), reply)
 
 

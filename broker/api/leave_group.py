@@ -42,6 +42,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
                 )
             )
 
+    if not exchange.may_group(request.group_id):
+        reply(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+        return
     members = [(each.member_id, each.group_instance_id) for each in leaving]
     broker.groups.leave(request.group_id, members, reply)
 

@@ -9,6 +9,7 @@ from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.groups.administration import Listed
+from skidway.kafka.acls.acl import CLUSTER_NAME, ResourceType
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
@@ -18,6 +19,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Lists the groups whose states the request asks for."""
     request = exchange.decode(ListGroupsRequest)
     wanted = {state.lower() for state in request.states_filter}
+    shows_all = exchange.shows(ResourceType.CLUSTER, CLUSTER_NAME)
 
     def reply(found: Sequence[Listed] | ErrorCode) -> None:
         if isinstance(found, ErrorCode):
@@ -32,7 +34,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
                         group_state=each.state,
                     )
                     for each in found
-                    if not wanted or each.state.lower() in wanted
+                    if (not wanted or each.state.lower() in wanted)
+                    and (shows_all or exchange.shows(ResourceType.GROUP, each.group_id))
                 )
             )
         )

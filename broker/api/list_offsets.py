@@ -51,6 +51,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     known = _KNOWN if exchange.version >= _MAX_TIMESTAMP_SINCE else _KNOWN - {MAX_TIMESTAMP}
 
     def answer(topic: str, each: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        if not exchange.may_topic(topic):
+            return _failed(each, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         if times[topic, each.partition_index] > 1:
             return _failed(each, ErrorCode.INVALID_REQUEST)
         if each.timestamp < 0 and each.timestamp not in known:

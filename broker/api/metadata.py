@@ -12,12 +12,18 @@ because the client has created many (see `auto_creation`), and POLICY_VIOLATION,
 do not ask again, if the cluster has `max.topics` topics. But if the name is that of a mirror topic
 (`<source cluster>.<topic>`), only the mirror creates the topic.
 
-Authorized operations, and requests for topics by id (version 12), are not supported.
+The list of all topics has those that the client may describe. Another topic that the client names
+is answered with TOPIC_AUTHORIZATION_FAILED, whether it exists or not, and so is an unknown one that
+the client may not create.
+
+Requests for topics by id (version 12) are not supported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
+from dataclasses import replace
+from typing import Final
 
 from skidway import log
 from skidway.broker.api.errors import code_of
@@ -29,9 +35,11 @@ from skidway.broker.topics.administration import TooManyTopics
 from skidway.broker.topics.assignment import assign
 from skidway.broker.topics.auto_creation import MINUTE_MAX
 from skidway.errors import SkidwayError
+from skidway.kafka.acls.acl import CLUSTER_NAME, Operation, ResourceType
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.metadata import (
+    OPERATIONS_UNKNOWN,
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
@@ -41,6 +49,7 @@ from skidway.kafka.protocol.metadata import (
 from skidway.kafka.topic_names import illegal_topic
 from skidway.kafka.types import TopicPartition
 
+TOPIC: Final = ResourceType.TOPIC
 INTERNAL = "__"
 """Topics whose names begin like this are not created because a client asks for them."""
 _log = log.get(__name__)
@@ -51,16 +60,17 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     answer. Otherwise makes the answer from the catalog.
     """
     answers, listener = broker.metadata_answers, exchange.connection.listener
-    kept = answers.get(exchange.version, exchange.body, listener)
+    kept = answers.get(exchange.version, exchange.body, listener, exchange.access)
     if kept is not None:
         exchange.reply_body(kept)
         return
     response = _response(broker, exchange)
     body = exchange.reply(response)
     # An answer about a missing topic is not stored, because each request for the topic may create
-    # it.
-    if body is not None and all(each.error_code == 0 for each in response.topics):
-        answers.keep(exchange.version, exchange.body, body, listener)
+    # it; one that only `authorizer.mode: warn` lets pass is not, because each is counted.
+    is_kept = not exchange.is_denied and all(each.error_code == 0 for each in response.topics)
+    if body is not None and is_kept:
+        answers.keep(exchange.version, exchange.body, body, listener, exchange.access)
 
 
 def _response(broker: Broker, exchange: Exchange) -> MetadataResponse:
@@ -68,11 +78,23 @@ def _response(broker: Broker, exchange: Exchange) -> MetadataResponse:
     catalog = broker.topics.catalog
     reached = catalog.reached_by(exchange.connection.listener)
     if request.wants_all(exchange.version):
-        topics = [_topic(broker, each, reached) for each in catalog.topics.values()]
+        topics = [
+            _topic(broker, each, reached)
+            for each in catalog.topics.values()
+            if exchange.shows(TOPIC, each.name)
+        ]
     else:
         asked = dict.fromkeys(each.name or "" for each in request.topics or ())
         may_create = request.allow_auto_topic_creation and broker.settings.auto_create_topics
-        topics = _named(broker, exchange.connection.address, asked, may_create, reached)
+        topics = _named(broker, exchange, asked, may_create, reached)
+    if request.include_topic_authorized_operations:
+        topics = [
+            replace(each, topic_authorized_operations=_operations(exchange, each))
+            for each in topics
+        ]
+    operations = OPERATIONS_UNKNOWN
+    if request.include_cluster_authorized_operations:
+        operations = exchange.cluster_operations
     brokers = tuple(
         MetadataResponseBroker(node_id=broker_id, host=each.host, port=each.port)
         for broker_id, each in reached.items()
@@ -82,20 +104,37 @@ def _response(broker: Broker, exchange: Exchange) -> MetadataResponse:
         cluster_id=catalog.cluster_id,
         controller_id=catalog.controller_id,
         topics=tuple(topics),
+        cluster_authorized_operations=operations,
     )
 
 
+def _operations(exchange: Exchange, topic: MetadataResponseTopic) -> int:
+    if topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED or topic.name is None:
+        return OPERATIONS_UNKNOWN
+    return exchange.access.operations(TOPIC, topic.name)
+
+
 def _named(
-    broker: Broker, address: str, asked: Iterable[str], may_create: bool, reached: Container[int]
+    broker: Broker,
+    exchange: Exchange,
+    asked: Iterable[str],
+    may_create: bool,
+    reached: Container[int],
 ) -> list[MetadataResponseTopic]:
-    known = broker.topics.catalog.topics
+    known, address = broker.topics.catalog.topics, exchange.connection.address
     room = left = broker.auto_creation.room(address)
     found = []
     for name in asked:
+        if not exchange.may(TOPIC, name):
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            found.append(MetadataResponseTopic(error_code=code, name=name))
+            continue
         if name in known:
             found.append(_topic(broker, known[name], reached))
             continue
         code = _why_missing(broker, name, may_create)
+        if code is ErrorCode.LEADER_NOT_AVAILABLE and not _may_create(exchange, name):
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if code is ErrorCode.LEADER_NOT_AVAILABLE and not broker.topics.is_creating(name):
             no_room = broker.topics.no_room()
             if isinstance(no_room, TooManyTopics):
@@ -122,6 +161,11 @@ def _why_missing(broker: Broker, name: str, may_create: bool) -> ErrorCode:
     if is_never_created or not may_create:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.LEADER_NOT_AVAILABLE
+
+
+def _may_create(exchange: Exchange, name: str) -> bool:
+    on_cluster = exchange.access.may(Operation.CREATE, ResourceType.CLUSTER, CLUSTER_NAME)
+    return on_cluster or exchange.may_topic(name, Operation.CREATE)
 
 
 def _create(broker: Broker, name: str) -> None:

@@ -27,12 +27,15 @@ from skidway.kafka.types import TopicPartition
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Passes the offsets to the group, which stores them."""
     request = exchange.decode(OffsetCommitRequest)
+    if not exchange.may_group(request.group_id):
+        exchange.reply(_response(request, {}, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
     refused: dict[TopicPartition, ErrorCode] = {}
     offsets: dict[TopicPartition, Committed] = {}
     for topic in request.topics:
         for each in topic.partitions:
             partition = TopicPartition(topic.name, each.partition_index)
-            error = _refusal(broker, partition, each)
+            error = _refusal(broker, exchange, partition, each)
             if error is not None:
                 refused[partition] = error
             else:
@@ -57,8 +60,13 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def _refusal(
-    broker: Broker, partition: TopicPartition, wanted: OffsetCommitRequestPartition
+    broker: Broker,
+    exchange: Exchange,
+    partition: TopicPartition,
+    wanted: OffsetCommitRequestPartition,
 ) -> ErrorCode | None:
+    if not exchange.may_topic(partition.topic):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     topic = broker.topics.catalog.topics.get(partition.topic)
     if topic is None or partition.partition not in topic.partitions:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -28,13 +28,21 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         for topic in request.topics
         for each in topic.partitions
     ]
-    known = [each for each in wanted if _exists(broker, each)]
+    if not exchange.may_group(request.group_id):
+        exchange.reply(OffsetDeleteResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
+    denied = {
+        each: ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        for each in wanted
+        if not exchange.may_topic(each.topic)
+    }
+    known = [each for each in wanted if each not in denied and _exists(broker, each)]
 
     def reply(found: Mapping[TopicPartition, ErrorCode] | ErrorCode) -> None:
         if isinstance(found, ErrorCode):
             exchange.reply(OffsetDeleteResponse(error_code=found))
         else:
-            exchange.reply(_response(request, found))
+            exchange.reply(_response(request, {**found, **denied}))
 
     broker.group_administration.delete_offsets(request.group_id, known, reply)
 

@@ -10,6 +10,7 @@ from skidway.broker.api.exchange import Exchange
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.coordination.stored_groups import Offsets
+from skidway.kafka.acls.acl import ResourceType
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.offset_fetch import (
@@ -28,29 +29,39 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     """Answers as soon as the group's offsets have been read."""
     request = exchange.decode(OffsetFetchRequest)
 
+    if not exchange.may_group(request.group_id):
+        code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+        exchange.reply(_failure(request, exchange.version, code))
+        return
+
     def reply(found: Offsets | ErrorCode) -> None:
         if isinstance(found, ErrorCode):
             exchange.reply(_failure(request, exchange.version, found))
         else:
-            wanted = _all(found) if request.topics is None else request.topics
+            wanted = _all(exchange, found) if request.topics is None else request.topics
             exchange.reply(
-                OffsetFetchResponse(topics=tuple(_topic(each, found) for each in wanted))
+                OffsetFetchResponse(topics=tuple(_topic(exchange, each, found) for each in wanted))
             )
 
     broker.groups.offsets.fetch(request.group_id, reply)
 
 
-def _all(found: Offsets) -> tuple[OffsetFetchRequestTopic, ...]:
+def _all(exchange: Exchange, found: Offsets) -> tuple[OffsetFetchRequestTopic, ...]:
     by_topic: dict[str, list[int]] = {}
     for topic, number in sorted(found):
-        by_topic.setdefault(topic, []).append(number)
+        if exchange.shows(ResourceType.TOPIC, topic):
+            by_topic.setdefault(topic, []).append(number)
     return tuple(
         OffsetFetchRequestTopic(name=topic, partition_indexes=tuple(numbers))
         for topic, numbers in by_topic.items()
     )
 
 
-def _topic(wanted: OffsetFetchRequestTopic, found: Offsets) -> OffsetFetchResponseTopic:
+def _topic(
+    exchange: Exchange, wanted: OffsetFetchRequestTopic, found: Offsets
+) -> OffsetFetchResponseTopic:
+    if not exchange.may_topic(wanted.name):
+        return _refused(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     return OffsetFetchResponseTopic(
         name=wanted.name,
         partitions=tuple(_partition(wanted.name, each, found) for each in wanted.partition_indexes),
@@ -73,16 +84,17 @@ def _failure(request: OffsetFetchRequest, version: int, code: ErrorCode) -> Offs
     if version >= GROUP_ERROR_SINCE:
         return OffsetFetchResponse(error_code=code)
     return OffsetFetchResponse(
-        topics=tuple(
-            OffsetFetchResponseTopic(
-                name=topic.name,
-                partitions=tuple(
-                    OffsetFetchResponsePartition(partition_index=each, error_code=code)
-                    for each in topic.partition_indexes
-                ),
-            )
-            for topic in request.topics or ()
-        )
+        topics=tuple(_refused(topic, code) for topic in request.topics or ())
+    )
+
+
+def _refused(wanted: OffsetFetchRequestTopic, code: ErrorCode) -> OffsetFetchResponseTopic:
+    return OffsetFetchResponseTopic(
+        name=wanted.name,
+        partitions=tuple(
+            OffsetFetchResponsePartition(partition_index=each, error_code=code)
+            for each in wanted.partition_indexes
+        ),
     )
 
 

@@ -29,14 +29,21 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     topics = tuple(
         OffsetForLeaderTopicResult(
             topic=topic.topic,
-            partitions=tuple(_end(broker, topic.topic, each) for each in topic.partitions),
+            partitions=tuple(
+                _end(broker, exchange, topic.topic, each) for each in topic.partitions
+            ),
         )
         for topic in request.topics
     )
     exchange.reply(OffsetForLeaderEpochResponse(topics=topics))
 
 
-def _end(broker: Broker, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
+def _end(
+    broker: Broker, exchange: Exchange, topic: str, asked: OffsetForLeaderPartition
+) -> EpochEndOffset:
+    if not exchange.may_topic(topic):
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return EpochEndOffset(partition=asked.partition, error_code=code)
     replica = broker.partitions.get(TopicPartition(topic, asked.partition))
     if replica is None:
         code = broker.why_not_served(topic, asked.partition)

@@ -25,6 +25,7 @@ Transactions are not supported: a request with a transactional id is refused.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from skidway.broker.api.errors import code_of
@@ -144,7 +145,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     for each in request.data:
         partition = TopicPartition(each.topic, each.partition)
         replica = broker.partitions.replicas.get(partition)
-        if partition in seen:
+        if not exchange.may_topic(each.topic):
+            appending.refused.append(_error(each, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        elif partition in seen:
             appending.refused.append(_error(each, ErrorCode.INVALID_REQUEST))
         elif replica is None or broker.stopping:
             appending.refused.append(_error(each, broker.why_not_served(*partition)))
@@ -163,13 +166,14 @@ def _note_version(broker: Broker, exchange: Exchange) -> None:
 def _remember(exchange: Exchange, request: Produce, replica: Replica) -> None:
     """Remembers the shape of a request (the bytes that do not change from request to request), so
     that later requests of the same shape take the shorter path."""
-    if exchange.frame is None:
+    if exchange.frame is None or exchange.is_denied:
         return
     shape = learn(exchange.frame, exchange.version, request, replica)
     if shape is not None:
         connection = exchange.connection
         if not isinstance(connection.memo, Alike):
-            connection.memo = Alike()
+            login = connection.login
+            connection.memo = Alike(math.inf if login is None else login.ends_at)
         connection.memo.shapes.add(shape)
 
 

@@ -36,13 +36,15 @@ _Part = tuple[Shape, int, int, int]
 
 class Alike:
     """What this module stores for a connection: the shapes of its requests (see `produce_shape`),
-    and the run of this turn (requests that will be answered together)."""
+    all of which the client may send; the run of this turn (requests that will be answered
+    together); and when the client's login ends (`access.logins`; inf without one)."""
 
-    __slots__ = ("run", "shapes")
+    __slots__ = ("ends_at", "run", "shapes")
 
-    def __init__(self) -> None:
+    def __init__(self, ends_at: float) -> None:
         self.shapes = Shapes()
         self.run: Run | None = None
+        self.ends_at = ends_at
 
 
 class Run:
@@ -147,7 +149,7 @@ def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> b
         return False
     run, alike.run = alike.run, None
     matched = alike.shapes.match(frame)
-    if matched is None or broker.stopping:
+    if matched is None or broker.stopping or broker.loop.now >= alike.ends_at:
         return False
     shape, correlation_id, records = matched
     replica = shape.replica

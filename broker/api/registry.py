@@ -7,16 +7,21 @@ from typing import Final
 
 from skidway.broker.api import (
     alter_configs,
+    alter_user_scram_credentials,
     api_versions,
+    create_acls,
     create_partitions,
     create_topics,
+    delete_acls,
     delete_groups,
     delete_records,
     delete_topics,
+    describe_acls,
     describe_cluster,
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_user_scram_credentials,
     fetch,
     find_coordinator,
     heartbeat,
@@ -32,6 +37,8 @@ from skidway.broker.api import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
 )
 from skidway.broker.api.registration import Api
@@ -41,16 +48,21 @@ SERVED: Final[Mapping[ApiKey, Api]] = {
     module.API.key: module.API
     for module in (
         alter_configs,
+        alter_user_scram_credentials,
         api_versions,
+        create_acls,
         create_partitions,
         create_topics,
+        delete_acls,
         delete_groups,
         delete_records,
         delete_topics,
+        describe_acls,
         describe_cluster,
         describe_configs,
         describe_groups,
         describe_log_dirs,
+        describe_user_scram_credentials,
         fetch,
         find_coordinator,
         heartbeat,
@@ -66,6 +78,8 @@ SERVED: Final[Mapping[ApiKey, Api]] = {
         offset_fetch,
         offset_for_leader_epoch,
         produce,
+        sasl_authenticate,
+        sasl_handshake,
         sync_group,
     )
 }

@@ -11,7 +11,7 @@ from skidway.broker.broker import Broker
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.network.connection import Connection
 from skidway.clock import Clock
-from skidway.kafka.errors import NotOffered, ProtocolError
+from skidway.kafka.errors import NotAuthenticated, NotOffered, ProtocolError
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 
@@ -81,8 +81,12 @@ class Requests:
         api = registry.SERVED[header.api_key]
         if header.api_version not in api.versions and header.api_key is not ApiKey.API_VERSIONS:
             raise NotOffered(header.api_key.name, header.api_version, header.client_id)
+        login, now = connection.login, self._broker.loop.now
+        if login is not None and not login.admits(header.api_key, now):
+            raise NotAuthenticated(f"{header.api_key.name} without a login that is complete")
         exchange = Exchange(
             self._broker.loop,
+            self._broker.access.authorizer,
             connection,
             header.api_key,
             header.api_version,

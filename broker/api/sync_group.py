@@ -9,6 +9,7 @@ from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.groups.member import Syncing
 from skidway.broker.groups.outcomes import Synced
+from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.sync_group import SyncGroupRequest, SyncGroupResponse
 
@@ -27,6 +28,9 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             )
         )
 
+    if not exchange.may_group(request.group_id):
+        reply(Synced(error=ErrorCode.GROUP_AUTHORIZATION_FAILED))
+        return
     syncing = Syncing(
         member_id=request.member_id,
         instance_id=request.group_instance_id,

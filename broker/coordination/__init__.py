@@ -6,6 +6,8 @@
     /brokers/topics/<topic>/partitions/<n>/state
                                                {"leader", "leader_epoch", "isr", ...}
     /config/topics/<topic>                     {"version": 1, "config": {...}}
+    /config/users/<user>                       the same: credentials for SCRAM
+    /kafka-acl..., see `access_documents`      rules of access control
     /admin/delete_topics/<topic>               the topic is being deleted
     /consumers/<group>/...                     committed offsets, generations: see `consumers`
     /controller                                ephemeral: the broker to which clients send requests
@@ -19,8 +21,12 @@
     ledger        writes what is stored about groups: generations and committed offsets
     store         the other operations, such as creating a topic; each waits for ZooKeeper
     reassignment  reads and changes a partition's assignment and state together
+    watched_nodes nodes that are read again when they have changed, as ZooKeeper's watches report
     reader        reads the catalog (the cluster's brokers and topics): at first all of it, and
-                  later only the nodes that have changed, as ZooKeeper's watches report
+                  later only the nodes that have changed
+    access_documents  the nodes of users and rules
+    access_store  changes users and rules
+    access_reader reads users and rules, as `reader` the catalog
     session       the thread that carries out all operations; registers the broker again after the
                   session was lost
     producer_ids  assigns producer ids from the block that this broker owns

@@ -227,7 +227,7 @@ def _dump(content: dict[str, Any]) -> bytes:
 def _load(path: str, data: bytes) -> dict[str, Any]:
     try:
         content = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DocumentRefused(f"ZooKeeper's node {path} holds no JSON: {error}") from error
     if not isinstance(content, dict):
         raise DocumentRefused(f"ZooKeeper's node {path} holds no JSON object")

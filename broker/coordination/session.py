@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
 
 from kazoo.exceptions import KazooException
@@ -24,6 +24,7 @@ from kazoo.exceptions import KazooException
 from skidway import log
 from skidway.broker.catalog import Catalog, PartitionState
 from skidway.broker.coordination import store
+from skidway.broker.coordination.access_reader import AccessReader, Granted
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.reader import CatalogReader
 from skidway.broker.log.flusher import Post
@@ -90,16 +91,20 @@ class ZooKeeperSession:
         *,
         cluster_id: str,
         on_catalog: Callable[[Catalog], None],
+        on_access: Callable[[Granted], None],
         on_lost: Callable[[], None],
         timeout_s: float,
     ) -> None:
-        """on_catalog: called on the loop with each new catalog. on_lost: called on the loop when
-        the session was lost. timeout_s: the session's timeout."""
+        """on_catalog: called on the loop with each new catalog. on_access: called on the loop when
+        users or rules have changed. on_lost: called on the loop when the session was lost.
+        timeout_s: the session's timeout."""
         self._coordinator = coordinator
         self._clock = clock
         self._post = post
         self._cluster_id = cluster_id
         self._on_catalog = on_catalog
+        self._on_access = on_access
+        self._granted: Granted | None = None
         self._on_lost = on_lost
         self._doubtful_after_s = timeout_s / 3
         self._sessions_lost = 0
@@ -111,6 +116,7 @@ class ZooKeeperSession:
         self._closing = threading.Event()
         self._refreshing = threading.Event()
         self.reader = CatalogReader(coordinator, self._refresh)
+        self.access_reader = AccessReader(coordinator, self._refresh)
         self.broker_epoch = -1
         self._lost = False
         coordinator.on_state(self._state_changed)
@@ -120,6 +126,12 @@ class ZooKeeperSession:
     def is_connected(self) -> bool:
         """Whether the session is connected to ZooKeeper. Only then does `submit` accept jobs."""
         return self._coordinator.state is SessionState.CONNECTED
+
+    @property
+    def problem(self) -> str:
+        """Why ZooKeeper does not let this broker in, or has refused its last request; empty if it
+        serves the broker, or only does not answer."""
+        return self._coordinator.problem
 
     @property
     def is_doubtful(self) -> bool:
@@ -143,6 +155,12 @@ class ZooKeeperSession:
         """Reads the catalog (the cluster's brokers and topics). Runs on the calling thread; must be
         called before `start`. Raises Unreachable."""
         return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
+
+    def read_access(self, written: Collection[str] = ()) -> Granted:
+        """Reads the users and rules. written: see `AccessReader.read`. Runs on the calling thread;
+        must be called before `start`, or in a job. Raises Unreachable."""
+        self._granted = self.access_reader.read(written)
+        return self._granted
 
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
         """Writes a partition's state, and returns the state that ZooKeeper then has. Runs on the
@@ -219,11 +237,15 @@ class ZooKeeperSession:
         interruptions = self._interruptions
         try:
             catalog = self.read_catalog(registration.broker.broker_id)
+            known = self._granted
+            granted = self.read_access()
         except (SkidwayError, KazooException) as error:
             _log.warning("catalog_not_read", reason=str(error))
             self._refreshing.set()
             self._later(self._read_again)
             return
+        if granted is not known:
+            self._post(lambda: self._on_access(granted))
         self._post(lambda: self._take(catalog, interruptions))
 
     def _take(self, catalog: Catalog, interruptions: int) -> None:
@@ -279,6 +301,7 @@ class ZooKeeperSession:
             self._later(self._register_again)
             return
         self.reader.forget()
+        self.access_reader.forget()
         self._refresh()
 
 

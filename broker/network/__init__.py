@@ -10,6 +10,8 @@ thread.
     listener     accepts connections, and continues to work when there are too many of them
     listener_tls the certificate of the broker, and which clients it accepts
     handshakes   the connections whose TLS handshake is not complete
+    fair_threads threads for handshakes and passwords, for one address after the other
+    unauthenticated  how many connections may be without a complete handshake or login, how long
     shares       decides which connection is served next, and for how long: fair queueing by cost
     loop         runs the turns
 

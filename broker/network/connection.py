@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from skidway.broker.access.identity import NOBODY, Identity
+from skidway.broker.access.logins import Login
 from skidway.broker.log.files import DamagedLog
 from skidway.broker.network.inbound import Inbound
-from skidway.broker.network.listener_tls import NOBODY, Identity
 from skidway.broker.network.transport import Transport
+from skidway.kafka.acls.rules import View
 from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20
@@ -49,9 +51,11 @@ class Connection:
         "_slots",
         "_unanswered",
         "_unanswered_max",
+        "access",
         "address",
         "closed",
         "descriptor",
+        "ends_with",
         "has_more",
         "identity",
         "inbound",
@@ -59,6 +63,7 @@ class Connection:
         "is_held_back",
         "last_active",
         "listener",
+        "login",
         "memo",
         "peer",
         "readable",
@@ -72,12 +77,17 @@ class Connection:
         peer: str,
         listener: str,
         identity: Identity = NOBODY,
+        login: Login | None = None,
         *,
         request_bytes_max: int,
         requests_max: int,
     ) -> None:
         self.transport = transport
         self.identity = identity
+        self.login = login
+        """The logins on this connection; None on a listener without SASL."""
+        self.access: View | None = None
+        """What the client may do; None if that has to be looked up anew."""
         self.listener = listener
         """The name of the listener to which the client has connected."""
         self.descriptor = transport.fileno()
@@ -85,6 +95,9 @@ class Connection:
         self.address = peer.rpartition(":")[0]
         self.inbound = Inbound(request_bytes_max)
         self.closed = False
+        self.ends_with = ""
+        """If it is not empty, the connection takes no more requests, and is closed with this reason
+        as soon as the answers are sent."""
         self.has_more = False
         """Whether whole requests wait to be handled, because the connection was full (see
         `is_full`) or had used up its share of the turn."""
@@ -107,8 +120,12 @@ class Connection:
     @property
     def is_full(self) -> bool:
         """Whether the connection has reached its limit of unanswered requests or of answers in
-        memory, so that no further request may be handled before answers are sent."""
-        return self._unanswered >= self._unanswered_max or self._outbox_bytes > OUTBOX_BYTES_MAX
+        memory, so that no further request may be handled before answers are sent; or ends."""
+        return (
+            self._unanswered >= self._unanswered_max
+            or self._outbox_bytes > OUTBOX_BYTES_MAX
+            or self.ends_with != ""
+        )
 
     @property
     def unsent_bytes(self) -> int:
@@ -124,6 +141,16 @@ class Connection:
     def is_busy(self) -> bool:
         """Whether the client waits for an answer, or an answer is being sent."""
         return bool(self._slots or self._outbox)
+
+    def authenticated(self, identity: Identity) -> None:
+        """Notes who the client is, by its login."""
+        self.identity = identity
+        self.forget_access()
+
+    def forget_access(self) -> None:
+        """Called when the client may do other things than before. Whatever handlers keep between
+        requests may rest on what it could do before."""
+        self.access = self.memo = None
 
     def reserve(self) -> Slot:
         """Adds to the queue a slot for the answer to the current request."""

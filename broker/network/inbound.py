@@ -82,10 +82,11 @@ class Arena:
 class Inbound:
     """The bytes that one connection has received, but not yet handled."""
 
-    __slots__ = ("_at", "_carried", "_end", "_limit_bytes", "_own", "_view")
+    __slots__ = ("_at", "_carried", "_end", "_own", "_view", "limit_bytes")
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit_bytes = limit_bytes
+        self.limit_bytes = limit_bytes
+        """The largest frame that is not refused."""
         self._own: bytearray | None = None
         self._carried = False
         self._view = memoryview(b"")
@@ -124,7 +125,7 @@ class Inbound:
         if start > self._end:
             return False
         length: int = _LENGTH.unpack_from(self._view, self._at)[0]
-        return start + length <= self._end or length > self._limit_bytes
+        return start + length <= self._end or length > self.limit_bytes
 
     def receive(self, sock: Transport, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
         """Receives bytes with one call of recv. Must be called only when all whole frames from
@@ -170,7 +171,7 @@ class Inbound:
         if start > self._end:
             return None
         length: int = _LENGTH.unpack_from(view, at)[0]
-        if not 0 <= length <= self._limit_bytes:
+        if not 0 <= length <= self.limit_bytes:
             self._refuse(view[at:start])
         end = start + length
         if end > self._end:
@@ -221,7 +222,7 @@ class Inbound:
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed: int = LENGTH_BYTES + _LENGTH.unpack_from(held)[0]
-        if needed > self._limit_bytes + LENGTH_BYTES or needed < LENGTH_BYTES:
+        if needed > self.limit_bytes + LENGTH_BYTES or needed < LENGTH_BYTES:
             self._refuse(held[:LENGTH_BYTES])
         return max(len(held), min(needed, max(GROWTH * len(held), EAGER_BYTES)))
 
@@ -229,6 +230,6 @@ class Inbound:
         if bytes(start[:2]) == _TLS:
             raise UnexpectedTls("it speaks TLS to a listener without TLS")
         raise FrameTooLarge(
-            f"a frame of {_LENGTH.unpack(start)[0]} bytes, where {self._limit_bytes} are allowed "
+            f"a frame of {_LENGTH.unpack(start)[0]} bytes, where {self.limit_bytes} are allowed "
             f"(its first bytes: {bytes(start)!r})"
         )

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 
 from skidway import ports
+from skidway.broker.access.logins import Logins
 from skidway.broker.network.listener_tls import ListenerTls
 
 BACKLOG = 1024
@@ -47,15 +48,16 @@ class Listener:
         host: str,
         port: int,
         tls: ListenerTls | None = None,
+        logins: Logins | None = None,
         *,
         send_buffer: int,
         receive_buffer: int,
     ) -> None:
-        """Raises SkidwayError if the address cannot be bound. tls: None without TLS. A buffer of -1
-        bytes means a buffer of the kernel's default size.
+        """Raises SkidwayError if the address cannot be bound. tls: None without TLS. logins: None
+        without SASL. A buffer of -1 bytes means a buffer of the kernel's default size.
         """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.name, self.tls = name, tls
+        self.name, self.tls, self.logins = name, tls, logins
         self.socket = socket.socket(family, socket.SOCK_STREAM)
         self._send_buffer = send_buffer
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
@@ -102,7 +104,8 @@ class Listener:
             except OSError:
                 sock.close()  # the client has disconnected already
                 continue
-            yield sock, f"{address[0]}:{address[1]}"
+            host = address[0].removeprefix("::ffff:")  # an IPv4 address on a socket for both
+            yield sock, f"{host}:{address[1]}"
 
     def close(self) -> None:
         """Stops listening."""

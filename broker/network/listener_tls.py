@@ -5,26 +5,14 @@ from __future__ import annotations
 
 import socket
 import ssl
-from typing import Final
 
-from skidway.dataclass import dataclass
+from skidway.broker.access.identity import NOBODY, Identity
 from skidway.errors import ConfigurationRefused
 from skidway.security import x509
 from skidway.security.contexts import ClientAuth, Contexts, TlsFiles, server_context
-from skidway.security.principals import ANONYMOUS, PrincipalRules
+from skidway.security.principals import PrincipalRules
 from skidway.security.tls_socket import TlsSocket
 from skidway.security.x509 import Malformed, SerialOf
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who a client is. serial: of its certificate; None if it has shown none."""
-
-    principal: str
-    serial: SerialOf | None = None
-
-
-NOBODY: Final = Identity(ANONYMOUS)
 
 
 class ListenerTls:

@@ -20,19 +20,27 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from skidway import log
+from skidway.broker.access.identity import Identity
+from skidway.broker.access.logins import Login
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.network.connection import Connection, Slot
+from skidway.broker.network.fair_threads import FairThreads
 from skidway.broker.network.frame_memory import FrameMemory
-from skidway.broker.network.handshakes import Handshake, Handshakes, Threads, Workers
+from skidway.broker.network.handshakes import (
+    CROWDED,
+    Handshake,
+    Handshakes,
+    Workers,
+)
 from skidway.broker.network.inbound import RECEIVE_BYTES_MAX, RECEIVE_BYTES_MIN, Arena
 from skidway.broker.network.listener import Listener
-from skidway.broker.network.listener_tls import Identity
 from skidway.broker.network.shares import Shares
 from skidway.broker.network.timers import Timers
 from skidway.broker.network.transport import PlainTransport, TlsTransport
+from skidway.broker.network.unauthenticated import DEADLINE_S, Unauthenticated
 from skidway.clock import Clock
 from skidway.holders import Holders
 from skidway.kafka.errors import FrameTooLarge, ProtocolError
@@ -54,8 +62,11 @@ UNSENT_BYTES_MIN = 1 << 14
 BEGIN_MAX = 64
 """At most this many connections that waited for memory go on in a turn."""
 LATE_CHECK_MS = 1_000
+HANDSHAKE_THREADS = 2
+CHECK_THREADS = 1
 
 _READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
+R = TypeVar("R")
 _log = log.get(__name__)
 
 
@@ -85,6 +96,7 @@ class Limits:
     """The limits of connections. Times are in ms, and sizes in bytes."""
 
     request_bytes_max: int
+    login_bytes_max: int
     queued_bytes_max: int
     requests_max: int
     connections_max: int
@@ -117,7 +129,7 @@ class Loop:
     """The loop runs on one thread. Other threads may call only `post`."""
 
     def __init__(self, clock: Clock, limits: Limits, workers: Workers | None = None) -> None:
-        """workers: where handshakes are computed, if not in threads of the loop."""
+        """workers: where handshakes and `check` are done, if not in threads of the loop."""
         self.clock = clock
         self.now = clock.monotonic()
         self.timers = Timers()
@@ -129,12 +141,16 @@ class Loop:
         self.unsent: Holders[Connection] = Holders(limits.queued_bytes_max)
         """Which connections have many bytes of answers in memory."""
         self.bounds = ReachedBounds(clock.monotonic)
+        self.unauthenticated: Unauthenticated[Handshake | Connection] = Unauthenticated(
+            limits.unauthenticated_max
+        )
+        self._checks = workers or FairThreads("passwords", CHECK_THREADS)
         self.handshakes = Handshakes(
             self,
-            workers or Threads(),
-            limits.unauthenticated_max,
+            workers or FairThreads("handshakes", HANDSHAKE_THREADS),
             clock.monotonic,
             self._admit,
+            self._forget_handshake,
         )
         self._refused = RareLines("connection_refused", clock.monotonic)
         self._limits = limits
@@ -206,6 +222,17 @@ class Loop:
                 self._posted.append(action)
                 os.eventfd_write(self._wake, 1)
 
+    def check(self, address: str, work: Callable[[], R], done: Callable[[R], None]) -> None:
+        """Checks a password: does `work`, which raises nothing, in a thread, then `done` with its
+        outcome on the loop. Only for connections in `unauthenticated`, each of which has at most
+        one such job; addresses take turns."""
+
+        def job() -> None:
+            outcome = work()
+            self.post(lambda: done(outcome))
+
+        self._checks.submit(job, address)
+
     def call_later(self, delay_ms: float, action: Callable[[], None]) -> None:
         """Runs `action` once, after a delay."""
         self.timers.call_at(self.clock.monotonic() + delay_ms / 1000, action)
@@ -234,6 +261,7 @@ class Loop:
         """Closes every connection, and frees the loop's own descriptors."""
         self.close_listeners()
         self.handshakes.close()
+        self._checks.close()
         for connection in list(self.connections.values()):
             self.drop(connection, "stopped")
         self._epoll.close()
@@ -284,12 +312,26 @@ class Loop:
         self.queued.release(connection)
         self.queued.leave(connection, connection.address)
         self.unsent.release(connection)
-        self._by_address[connection.address] -= 1
-        if not self._by_address[connection.address]:
-            del self._by_address[connection.address]
+        self._leave(connection.address)
         self._to_send.pop(connection, None)
         self._shares.leave(connection)
+        self.unauthenticated.end(connection)
         connection.close()
+
+    def end(self, connection: Connection, reason: str) -> None:
+        """Closes a connection when its answers are sent, and takes no more requests of it."""
+        connection.ends_with = reason
+        self._to_send[connection] = None
+
+    def expect_login(self, connection: Connection) -> None:
+        """Called when a client begins to log in again: it has as long as for its first login."""
+        connection.forget_access()
+        self.unauthenticated.begin(connection, connection.address, self.now)
+
+    def admit_requests(self, connection: Connection) -> None:
+        """Called when the client of a connection is known: now it may send requests of any size."""
+        connection.inbound.limit_bytes = self._limits.request_bytes_max
+        self.unauthenticated.end(connection)
 
     def drop_revoked(self, revoked: frozenset[SerialOf]) -> None:
         """Closes the connections of clients whose certificates are revoked."""
@@ -430,9 +472,16 @@ class Loop:
             self._shares.wait(connection)
 
     def _drop_late(self) -> None:
-        self.handshakes.drop_late()
+        for late in self.unauthenticated.late(self.now):
+            self._turn_out(late, "late", f"it was not complete after {DEADLINE_S:g} s")
         for connection in self.queued.late(self.now):
             self._give_way(connection)
+
+    def _turn_out(self, who: Handshake | Connection, kind: str, reason: str) -> None:
+        if isinstance(who, Handshake):
+            self.handshakes.fail(who, kind, reason)
+        else:
+            self.drop(who, kind)
 
     def _drop_unsent(self) -> None:
         """Closes connections whose clients do not read their answers, until the other answers need
@@ -497,6 +546,9 @@ class Loop:
         elif connection in self.unsent:
             self.unsent.release(connection)
         self._shares.charge(connection, (connection.sent_bytes - sent_before) // BYTES_PER_COST)
+        if connection.ends_with and not connection.is_busy and is_sent:
+            self.drop(connection, connection.ends_with)
+            return
         self._listen_to(connection)
         if connection.has_more or connection.transport.has_received:
             self._go_on(connection)
@@ -509,6 +561,7 @@ class Loop:
                 sock.close()
                 continue
             self.traffic.accepted += 1
+            self._by_address[peer.rpartition(":")[0]] += 1
             if listener.tls is None:
                 limits = self._limits
                 self._open(
@@ -521,19 +574,37 @@ class Loop:
                     )
                 )
             else:
-                self.handshakes.begin(sock, peer, listener)
+                handshake = self.handshakes.begin(sock, peer, listener)
+                self.unauthenticated.begin(handshake, handshake.address, self.now)
         self.traffic.refused += listener.refused_count - refused_before
+
+    def _forget_handshake(self, handshake: Handshake) -> None:
+        self.unauthenticated.end(handshake)
+        self._leave(handshake.address)
+
+    def _leave(self, address: str) -> None:
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
 
     def _admit(self, handshake: Handshake, tls: TlsSocket, identity: Identity) -> None:
         """Takes over a connection whose handshake is complete."""
+        limits, logins = self._limits, handshake.listener.logins
         connection = Connection(
             TlsTransport(tls),
             handshake.peer,
             handshake.listener.name,
             identity,
-            request_bytes_max=self._limits.request_bytes_max,
-            requests_max=self._limits.requests_max,
+            None if logins is None else Login(logins),
+            request_bytes_max=limits.request_bytes_max
+            if logins is None
+            else limits.login_bytes_max,
+            requests_max=limits.requests_max,
         )
+        if logins is None:
+            self.unauthenticated.end(handshake)
+        else:
+            self.unauthenticated.goes_on(handshake, connection, connection.address)
         self._open(connection)
         # The client may have sent its first request with the last bytes of the handshake.
         connection.readable = connection.transport.has_received
@@ -545,25 +616,27 @@ class Loop:
         connection.last_active = self.now
         connection.interest = select.EPOLLIN
         self.connections[connection.descriptor] = connection
-        self._by_address[connection.address] += 1
         self._shares.join(connection)
         self._epoll.register(connection.descriptor, select.EPOLLIN)
 
     def _is_one_too_many(self, peer: str, listener: Listener) -> bool:
-        limits, address, handshakes = self._limits, peer.rpartition(":")[0], self.handshakes
-        if len(self.connections) + len(handshakes) >= limits.connections_max:
+        limits, address = self._limits, peer.rpartition(":")[0]
+        if len(self.connections) + len(self.handshakes) >= limits.connections_max:
             self.bounds.tell("max.connections", limits.connections_max)
             return True
-        if self._by_address[address] + handshakes.of_address(address) >= (
-            limits.connections_per_ip_max
-        ):
+        if self._by_address[address] >= limits.connections_per_ip_max:
             limit = limits.connections_per_ip_max
             self.bounds.tell("max.connections.per.ip", limit, address=address)
             return True
-        if listener.tls is not None and not handshakes.make_room(address):
+        if listener.tls is None:
+            return False
+        if not self.unauthenticated.has_room(address):
             limit = limits.unauthenticated_max
             self.bounds.tell("max.connections.unauthenticated", limit, address=address)
             return True
+        gives_way = self.unauthenticated.gives_way()
+        if gives_way is not None:
+            self._turn_out(gives_way, *CROWDED)
         return False
 
     def _check_idle(self) -> None:

@@ -11,6 +11,6 @@ refused_requests = Counter(
 )
 closed_connections = Counter(
     "skidway_http_connections_closed",
-    "Connections closed: a client was slow, or asked twice at once, or others needed room.",
+    "Connections closed: slow clients, two requests at once, others needed room, TLS failed.",
     ["reason"],
 )

@@ -21,7 +21,7 @@ import socket
 import ssl
 from asyncio import sslproto
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import h11
 import uvicorn
@@ -34,8 +34,10 @@ from skidway.http.bounds import ForHosts
 from skidway.http.counts import closed_connections
 from skidway.http.hosts import AllowedHosts
 from skidway.http.refusals import content
+from skidway.rare_lines import RareLines
 from skidway.reached_bounds import ReachedBounds
 from skidway.security.contexts import Contexts
+from skidway.security.tls_reasons import tls_reason
 from skidway.service import Shutdown
 
 CONNECTIONS_MAX: Final = 2000
@@ -197,19 +199,46 @@ class Newest:
 
     def __init__(self, tls: Contexts) -> None:
         self._tls = tls
+        self._lines = RareLines("handshake_failed")
 
     def wrap_bio(self, *args: Any, **named: Any) -> ssl.SSLObject:
         """See ssl.SSLContext."""
         context = self._tls.get()
         context.sslobject_class = Bounded
-        return context.wrap_bio(*args, **named)
+        made = cast("Bounded", context.wrap_bio(*args, **named))
+        made.on_failure = self._tell
+        return made
+
+    def _tell(self, error: ssl.SSLError) -> None:
+        closed_connections.labels("handshake").inc()
+        reason = tls_reason(error)
+        self._lines.tell(reason, reason=reason)
 
 
 class Bounded(ssl.SSLObject):
     """TLS of a connection that is closed if the client sends only records that are no data, such as
-    renegotiations: OpenSSL answers them without a word to the application."""
+    renegotiations: OpenSSL answers them without a word to the application.
 
+    asyncio tells nobody that a handshake has failed, neither the client nor the application. (Nor
+    does it say whose it is, so the log has no address.)"""
+
+    on_failure: Callable[[ssl.SSLError], None]
+    _failure: ssl.SSLError | None = None
     _barren = 0
+
+    def do_handshake(self) -> None:
+        """See ssl.SSLObject. When the handshake fails, asks for more first, because asyncio then
+        sends what is there: the alert that tells the client why."""
+        if self._failure is not None:
+            raise self._failure
+        try:
+            super().do_handshake()
+        except ssl.SSLWantReadError:
+            raise
+        except ssl.SSLError as error:
+            self._failure = error
+            self.on_failure(error)
+            raise ssl.SSLWantReadError from error
 
     def read(self, len: int = 1024, buffer: Any = None) -> Any:
         """See ssl.SSLObject."""

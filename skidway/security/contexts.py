@@ -14,7 +14,8 @@ from typing import Final, Literal
 from skidway import log
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
-from skidway.security.x509 import Malformed, first_end_s
+from skidway.security.tls_reasons import file_reason
+from skidway.security.x509 import Malformed, ends_of_lists, first_end_s, read_certificate
 
 ClientAuth = Literal["none", "requested", "required"]
 """Whether a server asks its clients for a certificate, in Kafka's words (`ssl.client.auth`)."""
@@ -52,7 +53,7 @@ class TlsFiles:
 
 def server_context(files: TlsFiles, clients: ClientAuth = "none") -> ssl.SSLContext:
     """Returns the context of a server, for TLS 1.2 and newer. Raises ConfigurationRefused, also if
-    its certificate has expired."""
+    its certificate or a revocation list has expired."""
     if files.certificate is None:
         raise ConfigurationRefused("ssl.certificate.location is missing.")
     if clients != "none" and files.ca is None:
@@ -62,17 +63,15 @@ def server_context(files: TlsFiles, clients: ClientAuth = "none") -> ssl.SSLCont
     context.num_tickets = 0  # clients seldom resume, and a ticket costs a tenth of a handshake
     _load(context, files)
     context.verify_mode = _VERIFY[clients]
-    if (ends_s := end_of(files.certificate)) <= time.time():
-        ended = time.strftime("%Y-%m-%d", time.gmtime(ends_s))
-        raise ConfigurationRefused(
-            f"ssl.certificate.location: {files.certificate} has expired on {ended}."
-        )
+    _refuse_expired(f"ssl.certificate.location: {files.certificate}", end_of(files.certificate))
+    _refuse_expired_lists(files.crl)
     return context
 
 
 def client_context(files: TlsFiles, *, checks_name: bool = True) -> ssl.SSLContext:
     """Returns the context of a client, for TLS 1.2 and newer. checks_name: whether the server's
-    certificate must be for the host to which the client connects. Raises ConfigurationRefused."""
+    certificate must be for the host to which the client connects. Raises ConfigurationRefused; not
+    if something has expired, because a client may wait for new files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = checks_name
     if files.ca is None:
@@ -90,6 +89,12 @@ def end_of(certificate: Path) -> float:
         raise ConfigurationRefused(
             f"ssl.certificate.location: {certificate} cannot be read: {error}"
         ) from error
+
+
+def end_of_lists(crl: Path) -> float:
+    """Returns when the first authority has no revocation list any more, in seconds since 1970;
+    infinity if the lists do not expire. Raises ConfigurationRefused."""
+    return min(_ends_of_lists(crl).values())
 
 
 class Contexts:
@@ -114,20 +119,26 @@ class Contexts:
         if stamp != self._stamp:
             self._stamp = stamp
             try:
-                self.current, self.problem = self._made(), ""
+                made = self._made()
+                _refuse_expired_lists(self._files.crl)
             except ConfigurationRefused as error:
                 self.problem = str(error)
                 _log.error("certificates_refused", reason=self.problem)
             else:
+                self.current, self.problem = made, ""
                 _log.info("certificates_read", files=[str(each) for each in self._files.paths])
         return self.current
 
     def _made(self) -> ssl.SSLContext:
-        context, certificate = self._make(), self._files.certificate
+        context, certificate, crl = self._make(), self._files.certificate, self._files.crl
         if certificate is not None:
             from skidway.security.expiry import show_end
 
             show_end(certificate, end_of(certificate))
+        if crl is not None:
+            from skidway.security.expiry import show_end_of_lists
+
+            show_end_of_lists(crl, end_of_lists(crl))
         return context
 
 
@@ -138,12 +149,53 @@ def _load(context: ssl.SSLContext, files: TlsFiles) -> None:
         with _naming("ssl.ca.location", files.ca):
             context.load_verify_locations(files.ca)
     if files.crl is not None:
+        trusted = [] if files.ca is None else context.get_ca_certs(binary_form=True)
         with _naming("ssl.crl.location", files.crl):
             context.load_verify_locations(files.crl)
+        _refuse_missing_lists(files.crl, trusted)
         context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
     if files.certificate is not None:
         with _naming("ssl.certificate.location", files.certificate, files.key):
             context.load_cert_chain(files.certificate, files.key, password=_refuse_password)
+
+
+def _refuse_missing_lists(crl: Path, trusted: Sequence[bytes]) -> None:
+    """Raises ConfigurationRefused if OpenSSL would accept no certificate of one of the authorities
+    because it finds no list of it. An authority that signs others of the file may do only that, and
+    lists of other authorities do no harm: an authority comes after its list, and goes before it."""
+    with_list = _ends_of_lists(crl)
+    try:
+        authorities = [read_certificate(each) for each in trusted]
+    except Malformed as error:
+        raise ConfigurationRefused(f"ssl.ca.location: an authority is {error}.") from error
+    signers = {each.serial[0] for each in authorities if each.serial[0] != each.name}
+    for each in authorities:
+        if each.name not in with_list and each.name not in signers:
+            raise ConfigurationRefused(
+                f"ssl.crl.location: {crl} has no list of the authority {each.subject} of"
+                " ssl.ca.location, so none of its certificates would be accepted."
+            )
+
+
+def _refuse_expired_lists(crl: Path | None) -> None:
+    if crl is not None:
+        _refuse_expired(f"ssl.crl.location: a list in {crl}", end_of_lists(crl))
+
+
+def _refuse_expired(what: str, ends_s: float) -> None:
+    if ends_s <= time.time():
+        ended = time.strftime("%Y-%m-%d", time.gmtime(ends_s))
+        raise ConfigurationRefused(f"{what} has expired on {ended}.")
+
+
+def _ends_of_lists(crl: Path) -> dict[bytes, float]:
+    try:
+        found = ends_of_lists(crl.read_bytes())
+    except (OSError, Malformed) as error:
+        raise ConfigurationRefused(f"ssl.crl.location: {crl} cannot be read: {error}") from error
+    if not found:
+        raise ConfigurationRefused(f"ssl.crl.location: {crl} has no revocation list in PEM.")
+    return found
 
 
 @contextlib.contextmanager
@@ -153,8 +205,8 @@ def _naming(setting: str, *files: Path | None) -> Iterator[None]:
         yield
     except (OSError, ssl.SSLError) as error:
         names = " and ".join(str(each) for each in files if each is not None)
-        why = error.reason if isinstance(error, ssl.SSLError) else error.strerror
-        raise ConfigurationRefused(f"{setting}: {names} cannot be used: {why or error}.") from error
+        why = file_reason(error)
+        raise ConfigurationRefused(f"{setting}: {names} cannot be used: {why}.") from error
 
 
 def _refuse_password() -> str:

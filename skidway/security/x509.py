@@ -4,12 +4,13 @@ ends, and names in the order of RFC 2253.
 It checks no signature: OpenSSL has done so for a peer's certificate, and does so for lists.
 
     certificate   RFC 5280, 4.1: the first elements of TBSCertificate
-    list          RFC 5280, 5.1: issuer and revokedCertificates of TBSCertList
+    list          RFC 5280, 5.1: issuer, nextUpdate and revokedCertificates of TBSCertList
 """
 
 from __future__ import annotations
 
 import base64
+import math
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -41,10 +42,11 @@ class Malformed(ValueError):
 @dataclass(frozen=True, slots=True)
 class Certificate:
     """What a certificate says of its owner. subject: the name as Java gives it, such as
-    `CN=a,OU=b`."""
+    `CN=a,OU=b`. name: the same in DER."""
 
     serial: SerialOf
     subject: str
+    name: bytes
 
 
 def read_certificate(der: bytes) -> Certificate:
@@ -52,7 +54,7 @@ def read_certificate(der: bytes) -> Certificate:
     try:
         serial, _, issuer, _, subject = _fields(der)
         number = int.from_bytes(serial.content)
-        return Certificate((issuer.whole, number), _name(subject.content))
+        return Certificate((issuer.whole, number), _name(subject.content), subject.whole)
     except (IndexError, ValueError) as error:
         raise Malformed("no certificate of X.509") from error
 
@@ -66,6 +68,22 @@ def first_end_s(pem: bytes) -> float:
     except (IndexError, ValueError) as error:
         raise Malformed("no certificate of X.509") from error
     raise Malformed("no certificate in PEM")
+
+
+def ends_of_lists(pem: bytes) -> dict[bytes, float]:
+    """Returns the authorities (names in DER) that have a revocation list in a PEM file, and when
+    the one of their lists that lasts longest expires, in seconds since 1970 (infinity: it does
+    not). Raises Malformed."""
+    ends: dict[bytes, float] = {}
+    try:
+        for der in _blocks(pem, b"X509 CRL"):
+            _, issuer, _, *rest = _fields_of_list(_inside_first(der))
+            has_end = rest and rest[0].tag in (_UTC_TIME, _TIME)
+            end_s = _seconds(rest[0]) if has_end else math.inf
+            ends[issuer.whole] = max(end_s, ends.get(issuer.whole, end_s))
+    except (IndexError, ValueError) as error:
+        raise Malformed("no revocation list of X.509") from error
+    return ends
 
 
 def revoked(pem: bytes) -> frozenset[SerialOf]:
@@ -118,12 +136,18 @@ def _fields(der: bytes) -> list[_Element]:
     return fields[:5]
 
 
-def _serials(signed: bytes) -> Iterator[SerialOf]:
+def _fields_of_list(signed: bytes) -> list[_Element]:
+    """Returns algorithm, issuer, time, and as far as they are there: the next time, a sequence if
+    anything is revoked, extensions."""
     fields = list(_inside(signed))
     if fields[0].tag == _INTEGER:
         del fields[0]
+    return fields
+
+
+def _serials(signed: bytes) -> Iterator[SerialOf]:
+    fields = _fields_of_list(signed)
     issuer = fields[1].whole
-    # The times come next, and then, if anything is revoked, a sequence.
     for each in fields[2:5]:
         if each.tag == _SEQUENCE:
             for entry in _inside(each.content):

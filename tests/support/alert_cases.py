@@ -311,6 +311,10 @@ PROGRAMS = {
         "skidway_certificate_expires_seconds", "1300000x20 1200000x60", "1300000x90",
         at=60, before=15, file="/a.pem",
     ),
+    "SkidwayRevocationListExpires": gauge(
+        "skidway_revocation_list_expires_seconds", "180000x20 170000x60", "180000x90",
+        at=60, before=15, file="/a.crl",
+    ),
 }  # fmt: skip
 
 CASES: Mapping[str, Mapping[str, Case]] = {

@@ -11,15 +11,19 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from skidway.broker.access.logins import Logins
+from skidway.broker.access.security_log import SecurityLog
+from skidway.broker.access_control import AccessControl
 from skidway.broker.api.requests import Requests
 from skidway.broker.broker import Broker
 from skidway.broker.catalog import Catalog
 from skidway.broker.coordination import store
+from skidway.broker.coordination.access_reader import Granted
 from skidway.broker.coordination.producer_ids import ProducerIds
 from skidway.broker.groups.administration import GroupAdministration
 from skidway.broker.groups.coordinator import Groups
@@ -53,6 +57,10 @@ class MemorySession:
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self.zookeeper: Any = Nodes()
+        self.granted = Granted({}, ())
+
+    def read_access(self, written: Collection[str] = ()) -> Granted:
+        return self.granted
 
     def submit(self, work: Callable[[Any], Any], done: Callable[[Any], None]) -> None:
         try:
@@ -78,7 +86,7 @@ class AtOnce:
 class Inline:
     """Computes TLS handshakes at once, in the loop's thread."""
 
-    def submit(self, job: Callable[[], None]) -> None:
+    def submit(self, job: Callable[[], None], address: str) -> None:
         job()
 
     def close(self) -> None:
@@ -160,6 +168,7 @@ class BrokerCore:
         self._clients: list[CoreClient] = []
         limits = Limits(
             request_bytes_max=REQUEST_BYTES_MAX,
+            login_bytes_max=settings.login_bytes_max,
             queued_bytes_max=QUEUED_BYTES_MAX,
             requests_max=100,
             connections_max=1000,
@@ -178,7 +187,8 @@ class BrokerCore:
         topics = Topics(
             own, settings.log_defaults(), self.loop, logs, partitions, catalog, settings.topics_max
         )
-        session: Any = MemorySession(self.loop)
+        self.session = MemorySession(self.loop)
+        session: Any = self.session
         topics.use(session)
         topics.load(logs.discover())
 
@@ -191,9 +201,12 @@ class BrokerCore:
             own.broker_id, settings.group_limits(), self.clock, self.loop.timers, jobs,
             topics.topic_id, lambda: topics.catalog.controller_id, lambda: False,
         )  # fmt: skip
+        self.logins: Logins = settings.logins()
+        authorizer = settings.authorizer(SecurityLog(self.clock.monotonic))
         self.broker = Broker(
             settings, self.clock, self.loop, logs, partitions, purgatory, topics,
             ProducerIds(take_block), groups, GroupAdministration(groups, session),
+            AccessControl(self.logins, authorizer, self.loop, session),
         )  # fmt: skip
         self.loop.serve(Requests(self.broker, self.clock))
 
@@ -202,9 +215,17 @@ class BrokerCore:
         self._clients.append(CoreClient(self, ours))
         return self._clients[-1]
 
-    def connect_tls(self, tls: ListenerTls, context: ssl.SSLContext) -> CoreClient:
+    def grant(self, granted: Granted) -> None:
+        """Lets ZooKeeper have these users and rules."""
+        self.session.granted = granted
+        self.broker.access.take(granted)
+
+    def connect_tls(
+        self, tls: ListenerTls, context: ssl.SSLContext, *, with_sasl: bool = False
+    ) -> CoreClient:
         """Connects with TLS, and makes the handshake. Raises OSError (ssl.SSLError is one)."""
-        ours = TlsSocket(self.open("SSL", tls), context, server_hostname="localhost")
+        logins = self.logins if with_sasl else None
+        ours = TlsSocket(self.open("SSL", tls, logins), context, server_hostname="localhost")
         client = CoreClient(self, TlsTransport(ours))
         self._clients.append(client)
         try:
@@ -217,13 +238,19 @@ class BrokerCore:
             self.advance(0)
         return client
 
-    def open(self, listener_name: str, tls: ListenerTls | None = None) -> socket.socket:
+    def open(
+        self, listener_name: str, tls: ListenerTls | None = None, logins: Logins | None = None
+    ) -> socket.socket:
         """Connects. Returns the client's end."""
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         theirs.setblocking(False)
         listener: Any = SimpleNamespace(
-            name=listener_name, tls=tls, accept=lambda: iter([(theirs, "test:1")]), refused_count=0
+            name=listener_name,
+            tls=tls,
+            logins=logins,
+            accept=lambda: iter([(theirs, "test:1")]),
+            refused_count=0,
         )
         self.loop._accept(listener)
         return ours

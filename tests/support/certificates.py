@@ -33,16 +33,20 @@ class Authority:
     """A certificate authority. The certificates that it signs are valid for one day, for 127.0.0.1,
     localhost and the hosts given to `sign`."""
 
-    def __init__(self, folder: Path, name: str = "authority") -> None:
+    def __init__(
+        self, folder: Path, name: str = "authority", *, above: Authority | None = None
+    ) -> None:
+        """above: the authority that signs this one's certificate, if it is not a root."""
         self._folder = folder
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._key = ec.generate_private_key(ec.SECP256R1())
-        made = _builder(self._name, self._name, self._key)
+        signer = above or self
+        made = _builder(self._name, signer._name, self._key)
         made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         made = made.add_extension(_SIGNS, critical=True)
         made = made.add_extension(_identifier(self._key), critical=False)
         self.certificate = folder / f"{name}.pem"
-        _write(self.certificate, made.sign(self._key, hashes.SHA256()))
+        _write(self.certificate, made.sign(signer._key, hashes.SHA256()))
 
     def sign(
         self,
@@ -94,11 +98,12 @@ class Authority:
             "ssl.key.location": str(pair.key),
         }
 
-    def revoke(self, *pairs: Pair) -> Path:
-        """Returns a new list of revoked certificates, in place of the one before."""
+    def revoke(self, *pairs: Pair, ends: datetime.timedelta = DAY) -> Path:
+        """Returns a new list of revoked certificates, in place of the one before. ends: from now,
+        negative for a list that has expired."""
         now = datetime.datetime.now(datetime.UTC)
         made = x509.CertificateRevocationListBuilder().issuer_name(self._name)
-        made = made.last_update(now - HOUR).next_update(now + DAY)
+        made = made.last_update(now + min(ends, 0 * HOUR) - HOUR).next_update(now + ends)
         for each in pairs:
             serial = x509.load_pem_x509_certificate(each.certificate.read_bytes()).serial_number
             revoked = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now)

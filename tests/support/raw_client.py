@@ -13,6 +13,7 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import request_frame, response_body
 from skidway.kafka.protocol.messages import Request, Response, decode, encode
 from skidway.kafka.protocol.messages import Response as AnyResponse
+from skidway.security.contexts import TlsFiles, client_context
 
 LENGTH = struct.Struct(">i")
 
@@ -21,7 +22,9 @@ class RawClient:
     """The client. The test calls `receive` once for each answer."""
 
     def __init__(self, port: int, timeout_s: float = 60.0, source: str = "127.0.0.1") -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout_s, (source, 0))
+        self.socket: socket.socket = socket.create_connection(
+            ("127.0.0.1", port), timeout_s, (source, 0)
+        )
         self._ids = itertools.count(1)
 
     def __enter__(self) -> RawClient:
@@ -51,6 +54,8 @@ class RawClient:
         key = request.API
         self.send(request_frame(key, version, number, "raw", encode(request, version)))
         frame = memoryview(self.receive())
+        if not frame:
+            raise EOFError("the broker has closed the connection")
         assert LENGTH.unpack_from(frame)[0] == number
         return decode(answer, response_body(frame, key, version), version)
 
@@ -113,3 +118,11 @@ class RawClient:
                 return b""
             data += more
         return data
+
+
+class TlsClient(RawClient):
+    """A raw client with TLS."""
+
+    def __init__(self, port: int, files: TlsFiles) -> None:
+        super().__init__(port)
+        self.socket = client_context(files).wrap_socket(self.socket, server_hostname="localhost")

@@ -48,6 +48,7 @@ class Sending(MemoryProducer):
 
     made_again: frozenset[str] = frozenset()
     away = ""
+    refusal = ""
 
     def __init__(self, cluster: MemoryCluster) -> None:
         super().__init__(cluster)
@@ -60,6 +61,10 @@ class Sending(MemoryProducer):
 
     def leader(self, tp: TopicPartition) -> None:
         """Returns None for every partition, as if the producer knew no leader."""
+
+    def failure(self, tp: TopicPartition) -> str:
+        """Returns `refusal` for the topic `away`."""
+        return self.refusal if tp.topic == self.away else ""
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Delivery]:
         kept = [each for each in self._queue if each[0].topic == self.away]

@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
-from support.stock_clients import CLIENTS, StockClient
+from support.processes import eventually
+from support.stock_clients import CLIENTS, Driver, StockClient
 
+QUICK = ("confluent-kafka", "kafka-python")
+"""The clients that are tested wherever Python is: one with OpenSSL by itself, one with Python's."""
+MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 COUNT = 200
 FIRST_MS = 1_700_000_000_000
 
@@ -22,6 +26,30 @@ def each_client(*commands: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("client", params)
 
 
+def each_quickly() -> pytest.MarkDecorator:
+    """Returns a pytest mark that runs a test with every stock client; all but QUICK are foreign."""
+    params = [
+        pytest.param(each, id=each.name, marks=_unless_quick(each)) for each in CLIENTS.values()
+    ]
+    return pytest.mark.parametrize("client", params)
+
+
+def each_login() -> pytest.MarkDecorator:
+    """Returns a pytest mark that runs a test with every stock client, once for each mechanism by
+    which it can log in; all but QUICK are foreign."""
+    params = [
+        pytest.param(each, name, id=f"{each.name}-{name}", marks=_unless_quick(each))
+        for each in CLIENTS.values()
+        for name in MECHANISMS
+        if name not in each.lacks
+    ]
+    return pytest.mark.parametrize(("client", "mechanism"), params)
+
+
+def _unless_quick(client: StockClient) -> list[pytest.MarkDecorator]:
+    return [] if client.name in QUICK else [pytest.mark.foreign]
+
+
 def each_codec() -> pytest.MarkDecorator:
     """Returns a pytest mark that runs a test with every stock client, once for each compression
     codec that the client has."""
@@ -31,6 +59,28 @@ def each_codec() -> pytest.MarkDecorator:
         for codec in each.codecs
     ]
     return pytest.mark.parametrize(("client", "codec"), params)
+
+
+def write_and_read(driver: Driver, topic: str) -> None:
+    """Lets a client write into a topic with one partition, which has the group's name, too, and
+    read that by itself and as a member of a group."""
+    lacks = driver.client.lacks
+    sent = records("story", timed="timestamps" not in lacks)
+    driver.ask("produce", topic=topic, codec="gzip", acks=-1, idempotent=True, records=sent)
+    values = [each["value"] for each in sent]
+    if "assign" not in lacks:
+        found = driver.ask("consume", topic=topic, partition=0, offset=0, count=COUNT)
+        assert [each["value"] for each in found["records"]] == values
+    driver.ask("join", group=topic, topic=topic)
+    read: list[str] = []
+
+    def all_read() -> bool:
+        read.extend(each["value"] for each in driver.ask("poll", wait_ms=3000)["records"])
+        return len(read) >= COUNT
+
+    eventually(all_read)
+    assert read == values
+    driver.ask("leave")
 
 
 def records(

@@ -42,7 +42,7 @@ def calls(name: str) -> Iterator[tuple[str, ast.Call]]:
         ("LoopClient", "skidway/kafka/connection.py"),
         ("RegistryClient", "schemas/client/registry_connection.py"),
         ("RegistryAdministration", "schemas/client/registry_connection.py"),
-        ("Coordinator", "skidway/coordination.py"),
+        ("Coordinator", "skidway/coordination/session.py"),
         ("LocalOutput", "audit/output/__init__.py"),
         ("HdfsOutput", "audit/output/__init__.py"),
         ("LocalStore", "loader/store/__init__.py"),

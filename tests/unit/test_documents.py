@@ -320,7 +320,7 @@ def test_every_run_time_dependency_is_used() -> None:
     [
         ("watchdog", "agent/files/watching.py", "tells the agent of changed files"),
         ("avro", "schemas/advice/advice.py", "reads every schema that somebody registers"),
-        ("kazoo", "skidway/coordination.py", "is how every program reaches ZooKeeper"),
+        ("kazoo", "skidway/coordination/client.py", "is how every program reaches ZooKeeper"),
         ("pyspark", "loader/spark/session.py", "plans and distributes every load"),
         ("yaml", "skidway/settings/document.py", "reads every configuration"),
     ],

@@ -40,6 +40,20 @@ def test_a_topic_that_is_held_back_is_named(site: Site) -> None:
     assert "bytes of its batches are not acknowledged" in health.detail["held_back"]["logs"]
 
 
+def test_why_brokers_are_silent_is_named(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """If the brokers acknowledge nothing because there is no connection to them, /health and the
+    log say why, for example that they refuse the agent's certificate."""
+    producer = site.agent._producer
+    assert isinstance(producer, Sending)
+    producer.refusal = "b1:9093: TLS: the other side says that this side's certificate is revoked"
+    grow(site, 40)
+    (said,) = set(site.agent._status.health.detail["troubles"].values())
+    assert said.startswith("no broker has acknowledged anything for ")
+    assert said.endswith(f" s: {producer.refusal}")
+    (line,) = (vars(x)["skidway_fields"] for x in caplog.records if x.message == "brokers_silent")
+    assert line["reasons"] == [producer.refusal]
+
+
 def test_a_full_buffer_is_named(site: Site) -> None:
     """While `buffer.memory` is full, /health says that the agent reads nothing."""
     assert isinstance(site.agent._producer, Sending)

@@ -12,7 +12,7 @@ from skidway.broker.api.describe import describe_broker, inherited
 from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.config_table import TOPIC_CONFIGS
 from skidway.kafka import gaps
-from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, ApiKey
+from skidway.kafka.protocol.apis import PRODUCE_SERVED_SINCE, SASL_HANDSHAKE_SERVED_SINCE, ApiKey
 
 PAGE = (Path(__file__).parents[3] / "docs/broker.md").read_text()
 
@@ -56,11 +56,18 @@ def test_a_setting_that_is_shown_in_parts_says_so() -> None:
     assert f"`{second}`" in words
 
 
+REFUSED_BELOW = {
+    ApiKey.PRODUCE: PRODUCE_SERVED_SINCE,
+    ApiKey.SASL_HANDSHAKE: SASL_HANDSHAKE_SERVED_SINCE,
+}
+"""The APIs of which lower versions are offered, but answered with an error."""
+
+
 @pytest.mark.parametrize("key", registry.SERVED, ids=lambda key: key.name)
 def test_every_api_is_there_with_its_versions(key: ApiKey) -> None:
     """For each API that the broker serves, docs/broker.md lists the served versions."""
     name = key.name.title().replace("_", "")
     lowest, highest = registry.SERVED[key].versions
-    lowest = max(lowest, PRODUCE_SERVED_SINCE) if key is ApiKey.PRODUCE else lowest
+    lowest = REFUSED_BELOW.get(key, lowest)
     versions = f"{lowest}-{highest}" if lowest < highest else str(lowest)
     assert re.search(rf"\b{name} {versions}\b", PAGE), name

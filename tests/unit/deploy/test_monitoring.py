@@ -19,12 +19,12 @@ from deploy.ansible.plugins.plugin_utils.addresses import METRICS_LISTENERS
 from deploy.ansible.plugins.plugin_utils.scraping import COUNTERS_FIRST_PORT
 from deploy.monitoring import boards
 from deploy.variables import COLLECTION, defaults
-from skidway import zookeeper
 from skidway.broker.metrics import BrokerCollector
 from skidway.clock import SystemClock
 from skidway.loader.runs.textfile import LastRun
 from skidway.schemas.registry.program import _StoreMetrics
 from skidway.schemas.registry.store import Store
+from skidway.zookeeper import program as zookeeper
 from support.alert_cases import CASES, ROOT, RULE_FILES, RULES, Case, alerts, names_in, rules
 from support.broker_core import broker_core
 from support.documents import anchors

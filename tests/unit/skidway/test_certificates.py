@@ -70,9 +70,9 @@ def test_good_files_are_good(authority: Authority, tmp_path: Path) -> None:
     ("mistake", "verdict", "words"),
     [
         ("name", "advice", "for b2.example: Hostname mismatch, certificate is not valid"),
-        ("authority", "advice", "for b1.example: unable to get local issuer certificate"),
+        ("authority", "advice", "for b1.example: it is not signed by a trusted authority"),
         ("usage", "advice", "for b1.example: unsuitable certificate purpose"),
-        ("key", "missing", "cannot be used: KEY_VALUES_MISMATCH"),
+        ("key", "missing", "cannot be used: the key is not that of"),
         ("gone", "missing", "cannot be used: No such file"),
         ("open", "advice", "every user can read the key in"),
         ("soon", "advice", "expires in 4 days"),
@@ -96,6 +96,93 @@ def test_each_mistake_is_named(
     host = "b2.example" if mistake == "name" else "b1.example"
     said = found(tmp_path, "broker", broker(pair, ca, host))
     assert [(v, words in text) for _, v, text in said if v != "good"] == [(verdict, True)], said
+
+
+@pytest.mark.parametrize(
+    ("days", "verdict", "words"),
+    [
+        (30, "good", "is valid for 29 days"),
+        (2, "advice", "expires in 1 days"),
+        (-1, "missing", "has expired"),
+    ],
+)
+def test_the_days_of_a_revocation_list(
+    authority: Authority, tmp_path: Path, days: int, verdict: str, words: str
+) -> None:
+    """The days that a revocation list lasts are told, of a client and of a broker; the last two are
+    advice, and an expired list is missing. A broker's list without its authority is named."""
+    crl = authority.revoke(ends=timedelta(days=days))
+    ca, usage = authority.certificate, ExtendedKeyUsageOID.CLIENT_AUTH
+    client = settings(pair_of(authority, "agent", usage=usage), ca) | {"ssl.crl.location": str(crl)}
+    first, *_ = found(tmp_path, "agent", client)
+    assert first == ("revocation list, agent", verdict, f"{crl} {words}")
+    server = broker(pair_of(authority, "b1", "b1.example"), ca) | {"ssl.crl.location": str(crl)}
+    (tmp_path / "etc" / "agent.yml").unlink()
+    first, *_ = found(tmp_path, "broker", server)
+    assert (first[1], words.split()[0] in first[2]) == (verdict, True)
+    crl.write_bytes(Authority(tmp_path, "other").revoke().read_bytes())
+    ((_, verdict, says),) = found(tmp_path, "broker", server)
+    assert (verdict, "has no list of the authority CN=authority" in says) == ("missing", True)
+
+
+@pytest.mark.parametrize(
+    ("listeners", "advertised", "checked"),
+    [
+        ("SSL://10.0.0.7:9093", "SSL://b2.example:9093", ["b2.example"]),
+        ("SSL://10.0.0.7:9093", "", ["10.0.0.7"]),
+        ("SSL://127.0.0.1:9093", "", []),
+        ("SSL://127.0.0.1:9093", "SSL://b2.example:9093", ["b2.example"]),
+        ("SSL://[::]:9093,SASL_SSL://10.0.0.7:9094", "SSL://b1.example:9093", ["10.0.0.7"]),
+        ("https://10.0.0.7:1,https://10.0.0.8:2", "", ["10.0.0.7", "10.0.0.8"]),
+    ],
+)
+def test_the_names_by_which_clients_come_are_checked(
+    authority: Authority, tmp_path: Path, listeners: str, advertised: str, checked: list[str]
+) -> None:
+    """A server's certificate must be for the advertised address of each listener. If none is
+    advertised, it must be for the listener's own, unless only this host reaches that."""
+    pair = pair_of(authority, "b1", "b1.example", is_local=False)
+    given = {"listeners": listeners, "advertised.listeners": advertised}
+    said = found(tmp_path, "broker", given | settings(pair, authority.certificate))
+    named = [text.partition(" for ")[2].partition(":")[0] for _, v, text in said if v != "good"]
+    assert named == checked
+
+
+@pytest.mark.parametrize("prefix", ["ssl", "schema.registry.ssl"])
+def test_a_path_that_leads_nowhere_is_to_be_corrected(
+    authority: Authority, tmp_path: Path, prefix: str
+) -> None:
+    """The advice for a file that is not there is not to replace it. The sentence has the setting as
+    the configuration has it, that of the registry's client, too."""
+    given = settings(None, tmp_path / "mistyped.pem", prefix)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "agent.yml").write_text(yaml.safe_dump(given))
+    (finding,) = examine(tmp_path / "etc")
+    assert finding.says.startswith(f"{prefix}.ca.location: {tmp_path}/mistyped.pem cannot be used")
+    assert finding.advice == "make the file, or correct the setting and start anew"
+    (tmp_path / "mistyped.pem").write_text("no certificate")
+    (finding,) = examine(tmp_path / "etc")
+    assert finding.advice == "replace the file; no restart is needed"
+
+
+def test_files_of_zookeeper(authority: Authority, tmp_path: Path) -> None:
+    """The files of a ZooKeeper server are checked for the address of its port with TLS, and those
+    of its clients like others."""
+    pair, ca = pair_of(authority, "zk1", "zk1.example"), authority.certificate
+    server = {"secureClientPort": 2281, **settings(pair, ca)}
+    good = ("certificate, zookeeper", "good", f"{tmp_path}/zk1.pem is valid for 89 days")
+    for address in ("zk1.example", "0.0.0.0"):
+        given = server | {"secureClientPortAddress": address}
+        assert found(tmp_path, "zookeeper", given) == [good]
+    first, *_ = found(tmp_path, "zookeeper", server | {"secureClientPortAddress": "zk2.example"})
+    assert first[1:2] == ("advice",)
+    assert "for zk2.example: Hostname mismatch" in first[2]
+    assert found(tmp_path, "zookeeper", {"sslQuorum": True, **settings(pair, ca)}) == [good]
+    (tmp_path / "etc" / "zookeeper.yml").unlink()
+    client = settings(None, ca, "zookeeper.ssl")
+    assert found(tmp_path, "registry", client) == [
+        ("certificate, registry: ZooKeeper", "good", f"{ca} can be read; no certificate of its own")
+    ]
 
 
 def test_mistakes_of_a_client(authority: Authority, tmp_path: Path) -> None:

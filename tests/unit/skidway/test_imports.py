@@ -13,8 +13,9 @@ from skidway import consumer, producer
 OURS = {"bench", "pyspark_skidway", "skidway"}
 
 KERNEL = {
-    "", ".clock", ".coordination", ".dataclass", ".errors", ".log", ".own_process", ".security",
-    ".security.sasl",
+    "", ".clock", ".coordination", ".coordination.client", ".coordination.security",
+    ".coordination.session", ".dataclass", ".errors", ".log", ".own_process", ".regular_file",
+    ".security", ".security.sasl", ".security.secret_file", ".text_file",
 }  # fmt: skip
 """The modules of the package `skidway` itself that producer and consumer may import, in addition to
 the packages in CLIENT. "" is `skidway/__init__.py`."""

@@ -21,6 +21,10 @@ from skidway.zookeeper import ZookeeperSettings
 BROKER = ("advertised.listeners=PLAINTEXT://b1:9092",)
 AUDIT = ("bootstrap.servers=b1:9092",)
 ZOOKEEPER = ("dataDir=/z",)
+SECURE = (
+    *ZOOKEEPER, "secureClientPort=2281", "ssl.certificate.location=/c.pem",
+    "ssl.ca.location=/ca.pem",
+)  # fmt: skip
 ENSEMBLE = (*ZOOKEEPER, "server.1=127.0.0.1:2888:3888", "server.2=zk2:2888:3888")
 
 
@@ -47,6 +51,11 @@ ENSEMBLE = (*ZOOKEEPER, "server.1=127.0.0.1:2888:3888", "server.2=zk2:2888:3888"
         (AuditSettings, (*AUDIT, "listener=10.0.0.5:8088"), "10.0.0.5:8088"),
         (ZookeeperSettings, (*ZOOKEEPER, "clientPortAddress=::"), "clientPortAddress :::2181"),
         (ZookeeperSettings, (*ENSEMBLE, "myid=2"), "server.2 zk2:2888:3888"),
+        (
+            ZookeeperSettings,
+            (*SECURE, "secureClientPortAddress=10.0.0.5", "enforce.auth.enabled=true"),
+            "secureClientPort 10.0.0.5:2281",
+        ),
     ],
 )
 def test_a_listener_without_authentication_needs_a_word(
@@ -72,10 +81,17 @@ def test_a_listener_without_authentication_needs_a_word(
         (RegistrySettings, ("listeners=http://localhost:8081",)),
         (AuditSettings, (*AUDIT, "listener=:8088")),
         (ZookeeperSettings, (*ENSEMBLE, "myid=1")),
+        (ZookeeperSettings, SECURE),
+        (
+            ZookeeperSettings,
+            (*SECURE, "secureClientPortAddress=10.0.0.5", "ssl.client.auth=required"),
+        ),
+        (ZookeeperSettings, (*SECURE, *ENSEMBLE, "myid=2", "sslQuorum=true")),
     ],
 )
 def test_a_listener_on_loopback_needs_none(program: type[Any], settings: tuple[str, ...]) -> None:
-    """A listener that only programs of the same host can reach is allowed without a word."""
+    """A listener that only programs of the same host can reach, or that asks ZooKeeper's clients or
+    servers for certificates, is allowed without a word."""
     assert load(program, None, settings).insecure() == []
 
 

@@ -20,6 +20,7 @@ from skidway.kafka.protocol.api_versions import ApiVersionsRequest, ApiVersionsR
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import response_body
 from skidway.kafka.protocol.messages import decode, encode
+from support.open_access import AUTHORIZER
 
 CLIENTS = ("librdkafka", "apache-kafka-java", "-not a name-")
 KNOWN = st.sampled_from(range(4))
@@ -45,7 +46,8 @@ class World:
         connection: Any = SimpleNamespace(reserve=object)
         view = memoryview(body)
         handler.handle(
-            self.broker, Exchange(loop, connection, ApiKey.API_VERSIONS, version, 7, view)
+            self.broker,
+            Exchange(loop, AUTHORIZER, connection, ApiKey.API_VERSIONS, version, 7, view),
         )
         frame = memoryview(b"".join(self.sent.pop()))[4:]
         # KIP-511: the response header of ApiVersions has no tagged fields in any version.

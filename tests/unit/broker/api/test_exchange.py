@@ -5,6 +5,7 @@ from typing import Any
 from skidway.broker.api.exchange import Exchange
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.join_group import JoinGroupResponse
+from support.open_access import AUTHORIZER
 
 
 class Connection:
@@ -32,7 +33,7 @@ class Loop:
 def answer(member_id: str) -> Loop:
     loop: Any = Loop()
     connection: Any = Connection()
-    exchange = Exchange(loop, connection, ApiKey.JOIN_GROUP, 7, 1, memoryview(b""))
+    exchange = Exchange(loop, AUTHORIZER, connection, ApiKey.JOIN_GROUP, 7, 1, memoryview(b""))
     exchange.reply(JoinGroupResponse(member_id=member_id))
     return loop
 

@@ -30,6 +30,7 @@ from skidway.broker.settings import BrokerSettings
 from skidway.broker.topics.administration import CREATING_MAX
 from skidway.broker.topics.auto_creation import MINUTE_MAX, REQUEST_MAX, AutoCreation
 from skidway.errors import SkidwayError
+from skidway.kafka.acls.rules import EVERYTHING
 from skidway.kafka.errors import ErrorCode
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_topics import (
@@ -56,6 +57,7 @@ from skidway.kafka.protocol.metadata import (
 from skidway.kafka.types import PLAINTEXT, TopicPartition
 from support.broker_core import BrokerCore, CoreClient, broker_core
 from support.live_brokers import live_broker
+from support.open_access import AUTHORIZER
 
 VERSIONS = list(range(ApiKey.METADATA.broker.highest + 1))
 NAMES = ("a", "b", "c", "not there", "offline.a")
@@ -101,9 +103,13 @@ class World:
 
     def ask(self, request: bytes, version: int) -> bytes:
         loop: Any = Answers()
-        connection: Any = SimpleNamespace(reserve=object, address="10.0.0.1", listener=PLAINTEXT)
+        connection: Any = SimpleNamespace(
+            reserve=object, address="10.0.0.1", listener=PLAINTEXT, access=EVERYTHING
+        )
         body = memoryview(request)
-        metadata.handle(self.broker, Exchange(loop, connection, ApiKey.METADATA, version, 7, body))
+        metadata.handle(
+            self.broker, Exchange(loop, AUTHORIZER, connection, ApiKey.METADATA, version, 7, body)
+        )
         (pieces,) = loop.sent
         return b"".join(pieces)
 

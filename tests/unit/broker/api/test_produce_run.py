@@ -4,6 +4,7 @@ batches one by one and answers the requests together."""
 from __future__ import annotations
 
 import errno
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,6 +68,7 @@ class Broker:
         self.partitions = self.world.hosted
         self.purgatory = self.world.purgatory
         self.loop = Answers()
+        self.login_ends_at = math.inf
         self.counts = Counts()
         self.now_ms = NOW_MS
         self.stopping = False
@@ -91,7 +93,7 @@ class Broker:
         _, body = read_request_header(view)
         shape = learn(view, VERSION, produce.parse_request(body, VERSION), self.world.replica)
         assert shape is not None
-        alike = self.connection.memo = Alike()
+        alike = self.connection.memo = Alike(self.login_ends_at)
         alike.shapes.add(shape)
 
     def handle(self, number: int, data: bytearray, acks: int, timeout_ms: int = 1000) -> bool:

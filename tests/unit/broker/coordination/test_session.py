@@ -11,6 +11,7 @@ from kazoo.retry import RetryFailedError
 
 from skidway.broker.catalog import Catalog
 from skidway.broker.coordination import documents, store
+from skidway.broker.coordination.access_reader import Granted
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.session import Job, ZooKeeperSession
 from skidway.coordination import SessionState
@@ -45,6 +46,7 @@ class Alive:
         )
         self.tell: Callable[[SessionState], None]
         self.catalogs: list[Catalog] = []
+        self.granted: list[Granted] = []
         self.later: list[Callable[[Any], object]] = []
         self.clock, self.lost = ManualClock(), 0
         self.session = ZooKeeperSession(
@@ -53,11 +55,13 @@ class Alive:
             lambda action: action(),
             cluster_id="cluster",
             on_catalog=self.catalogs.append,
+            on_access=self.granted.append,
             on_lost=self._count,
             timeout_s=9.0,
         )
         self.session._registration = Registration(live_broker(1, "127.0.0.1", 9092), "id")
         monkeypatch.setattr(self.session, "_later", self.later.append)
+        monkeypatch.setattr(self.session.access_reader, "read", lambda _written: Granted({}, ()))
 
     def _count(self) -> None:
         self.lost += 1

@@ -59,7 +59,8 @@ def test_connections_without_a_descriptor_are_counted(monkeypatch: pytest.Monkey
     ]  # fmt: skip
     listener = Listener("PLAINTEXT", "here", 0, send_buffer=-1, receive_buffer=-1)
     limits = Limits(
-        request_bytes_max=1, queued_bytes_max=1, requests_max=1, connections_max=1,
+        request_bytes_max=1, login_bytes_max=1, queued_bytes_max=1, requests_max=1,
+        connections_max=1,
         connections_per_ip_max=1,
         unauthenticated_max=1,
         idle_ms_max=1000,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.x509.oid import ExtendedKeyUsageOID
 from prometheus_client import REGISTRY
 
 from skidway.broker.log.partition_log import PartitionLog
@@ -19,10 +20,11 @@ from skidway.broker.network.frame_memory import FrameMemory
 from skidway.broker.network.listener_tls import ListenerTls
 from skidway.broker.network.loop import UNSENT_BYTES_MIN
 from skidway.broker.network.transport import TlsTransport
+from skidway.kafka.errors import FrameTooLarge
 from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
-from skidway.kafka.protocol.frames import request_frame, response_body
+from skidway.kafka.protocol.frames import FrameReader, request_frame, response_body
 from skidway.kafka.protocol.messages import encode
 from skidway.kafka.types import TopicPartition
 from skidway.security.contexts import ClientAuth, TlsFiles, client_context
@@ -274,12 +276,33 @@ def test_clients_are_refused_by_their_certificate(
 
 @pytest.mark.parametrize("hello", [b"GET / HTTP/1.1\r\n\r\n", fetch_frame(0)])
 def test_a_client_without_tls_is_refused(site: Site, hello: bytes) -> None:
-    """A client that speaks without TLS to a listener with TLS is refused, and counted as such."""
+    """A client that speaks without TLS to a listener with TLS is refused, and counted as such. It
+    gets an alert of TLS, so that it can say what is wrong; our client does."""
     sock = site.core.open("SSL", site.tls())
     sock.send(hello)
     site.core.advance(0)
     assert site.core.loop.handshakes.failed == {"plain": 1}
+    frames = FrameReader(1 << 20)
+    count = sock.recv_into(frames.space())
+    with pytest.raises(FrameTooLarge, match="the peer speaks TLS on a port without TLS"):
+        list(frames.received(count))
     sock.close()
+
+
+def test_each_reason_is_a_line_of_the_log(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """A failed handshake is in the log once in ten minutes for each address, listener and reason:
+    clients of an address that fail for different reasons are all named."""
+    tls = site.tls("required")
+    stranger = Authority(site.folder, "other").sign("stranger")
+    usage = ExtendedKeyUsageOID.SERVER_AUTH
+    server = site.authority.sign("usage", usage=usage)
+    for pair in (stranger, server, stranger, server):
+        assert site.refused(tls, site.context(pair)) == "untrusted"
+    lines = [vars(x)["skidway_fields"] for x in caplog.records if x.message == "handshake_failed"]
+    assert [each["reason"].partition(": ")[2] for each in lines] == [
+        "it is not signed by a trusted authority (ssl.ca.location)",
+        "unsuitable certificate purpose (ssl.ca.location)",
+    ]
 
 
 def test_tls_to_a_listener_without_it_is_named(site: Site) -> None:
@@ -337,7 +360,7 @@ class Later:
     def __init__(self) -> None:
         self.jobs: list[Callable[[], None]] = []
 
-    def submit(self, job: Callable[[], None]) -> None:
+    def submit(self, job: Callable[[], None], address: str) -> None:
         self.jobs.append(job)
 
     def close(self) -> None:
@@ -372,17 +395,17 @@ def test_what_a_thread_computes_too_late_is_nothing(
 def test_handshakes_have_a_limit(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """At max.connections.unauthenticated further clients are closed, unless one address has far
     more handshakes than theirs: then its first gives way. Complete connections do not count."""
-    made = site.core.loop.handshakes
-    monkeypatch.setattr(made, "_limit", 10)
+    made, unauthenticated = site.core.loop.handshakes, site.core.loop.unauthenticated
+    monkeypatch.setattr(unauthenticated._held, "limit", 10)
     tls = site.tls()
     for _ in range(12):
         site.connect(tls)
     open_ends = [site.core.open("SSL", tls) for _ in range(12)]
     assert len(made) == 10
     assert site.core.loop.traffic.refused == 2
-    assert not made.make_room("test")
-    assert made.make_room("elsewhere")
-    assert made.failed == {"crowded": 1}
+    assert not unauthenticated.has_room("test")
+    assert unauthenticated.has_room("elsewhere")
+    assert unauthenticated.gives_way() in made._all
     for each in open_ends:
         each.close()
 

@@ -93,8 +93,12 @@ def test_a_client_is_refused(authority: Authority, tmp_path: Path) -> None:
     ("broken", "words"),
     [
         ("missing", "ssl.certificate.location: {} and {} cannot be used: No such file"),
-        ("text", "ssl.certificate.location: {} and {} cannot be used: "),
-        ("other key", "ssl.certificate.location: {} and {} cannot be used: KEY_VALUES_MISMATCH"),
+        ("text", "ssl.certificate.location: {} and {} cannot be used: the certificate or its key"),
+        (
+            "no key",
+            "ssl.certificate.location: {} and {} cannot be used: the certificate or its key",
+        ),
+        ("other key", "ssl.certificate.location: {} and {} cannot be used: the key is not that of"),
         ("weak", "ssl.certificate.location: {} and {} cannot be used: EE_KEY_TOO_SMALL"),
     ],
 )
@@ -105,6 +109,8 @@ def test_files_that_cannot_be_used_are_named(authority: Authority, broken: str, 
         pair.key.unlink()
     elif broken == "text":
         pair.certificate.write_text("certificate")
+    elif broken == "no key":
+        pair.key.write_bytes(pair.certificate.read_bytes())
     elif broken == "other key":
         os.replace(other.key, pair.key)
     else:
@@ -112,6 +118,73 @@ def test_files_that_cannot_be_used_are_named(authority: Authority, broken: str, 
     with pytest.raises(ConfigurationRefused) as caught:
         server_context(files(pair, authority))
     assert str(caught.value).startswith(words.format(pair.certificate, pair.key))
+
+
+@pytest.mark.parametrize(
+    ("broken", "words"),
+    [
+        ("no list", "{} has no revocation list in PEM."),
+        ("text", "{} cannot be used: "),
+        ("other", "{} has no list of the authority CN=authority of ssl.ca.location"),
+        ("two authorities", "{} has no list of the authority CN=other of ssl.ca.location"),
+        ("expired", "a list in {} has expired on "),
+    ],
+)
+def test_revocation_lists_that_cannot_be_used_are_named(
+    authority: Authority, tmp_path: Path, broken: str, words: str
+) -> None:
+    """A server refuses to start with revocation lists with which it would accept nobody: no list,
+    none of one of its authorities, one that has expired. If a file is replaced by such a one, a
+    server or a client goes on with the last good files, and tells the problem."""
+    other, pair = Authority(tmp_path, "other"), authority.sign("server")
+    given = files(pair, authority, authority.revoke())
+    ca, crl = authority.certificate, authority.revoke()
+    both = (
+        Contexts(lambda: server_context(given, "required"), given),
+        Contexts(lambda: client_context(given), given),
+    )
+    kept = [each.get() for each in both]
+    if broken == "no list":
+        crl.write_bytes(ca.read_bytes())
+    elif broken == "text":
+        crl.write_text("list")
+    elif broken == "other":
+        crl.write_bytes(other.revoke().read_bytes())
+    elif broken == "two authorities":
+        ca.write_bytes(ca.read_bytes() + other.certificate.read_bytes())
+    else:
+        authority.revoke(ends=-datetime.timedelta(hours=1))
+    with pytest.raises(ConfigurationRefused) as caught:
+        server_context(given, "required")
+    said = "ssl.crl.location: " + words.format(crl)
+    assert str(caught.value).startswith(said)
+    assert [each.get() for each in both] == kept
+    assert all(each.problem.startswith(said) for each in both)
+
+
+def test_lists_of_more_authorities_are_good(authority: Authority, tmp_path: Path) -> None:
+    """The list of an authority may come before the authority, and go after it. An expired list does
+    not keep a client from starting, because a new one may come."""
+    other, pair = Authority(tmp_path, "other"), authority.sign("server")
+    crl = authority.revoke()
+    crl.write_bytes(other.revoke().read_bytes() + crl.read_bytes())
+    given = files(pair, authority, crl)
+    assert shake(server_context(given, "required"), client_context(given)) == ""
+    authority.revoke(ends=-datetime.timedelta(hours=1))
+    assert "CRL has expired" in shake(server_context(files(pair, authority)), client_context(given))
+
+
+def test_an_authority_that_signs_authorities_needs_no_list(
+    authority: Authority, tmp_path: Path
+) -> None:
+    """A root whose intermediate authority is in the file, too, needs no revocation list: OpenSSL
+    asks only for the list of who has signed the other side's certificate."""
+    between = Authority(tmp_path, "between", above=authority)
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_bytes(authority.certificate.read_bytes() + between.certificate.read_bytes())
+    pair = between.sign("server")
+    given = TlsFiles(pair.certificate, pair.key, bundle, between.revoke())
+    assert shake(server_context(given, "required"), client_context(given)) == ""
 
 
 def test_a_replaced_file_is_read_again(authority: Authority) -> None:

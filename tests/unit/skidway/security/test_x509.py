@@ -106,6 +106,26 @@ def test_the_lists_of_several_authorities(tmp_path: Path) -> None:
     assert x509.revoked(b"") == frozenset()
 
 
+def test_the_ends_of_lists(tmp_path: Path) -> None:
+    """Of several lists of an authority, the one that lasts longest says until when it has one."""
+    one, other = (Authority(tmp_path, name) for name in ("one", "other"))
+    texts = [
+        authority.revoke(ends=datetime.timedelta(days=days)).read_bytes()
+        for authority, days in ((one, 1), (one, 3), (one, 2), (other, 5))
+    ]
+    names = [
+        x509.read_certificate(ssl.PEM_cert_to_DER_cert(each.certificate.read_text())).name
+        for each in (one, other)
+    ]
+    lists = [oracle.load_pem_x509_crl(each) for each in texts]
+    ends = [each.next_update_utc for each in lists]
+    expected = [each.timestamp() for each in (ends[1], ends[3]) if each is not None]
+    assert x509.ends_of_lists(b"".join(texts)) == dict(zip(names, expected, strict=True))
+    assert x509.ends_of_lists(one.certificate.read_bytes()) == {}
+    with pytest.raises(Malformed):
+        x509.ends_of_lists(b"-----BEGIN X509 CRL-----\nMAA=\n-----END X509 CRL-----")
+
+
 WHOLE = certificate(oracle.Name([A(NameOID.COMMON_NAME, "a")])).public_bytes(Encoding.DER)
 
 
