@@ -1,7 +1,8 @@
 """Stock Kafka clients as small programs that do one step at a time and report its result.
 
 Each of these programs (a driver) is started with the broker's address, and for TLS with a file of
-authorities and perhaps the files of a certificate and its key. It reads commands from
+authorities and perhaps either the files of a certificate and its key, or a mechanism, a user and a
+password. It reads commands from
 standard input, one JSON object a line: `{"do": "produce", "topic": ..., ...}`. It answers each
 command with one line, `{"ok": {...}}` or `{"error": "..."}`. A driver only translates commands into
 calls of its client; the assertions are in tests/conformance/stock_clients. The two drivers of

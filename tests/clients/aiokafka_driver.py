@@ -16,7 +16,7 @@ import aiokafka
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.helpers import create_ssl_context
 
-from clients.commands import serve, text, tls
+from clients.commands import login, protocol, serve, text, tls
 
 WITHIN_S = 300.0
 T = TypeVar("T")
@@ -184,7 +184,9 @@ def _tls() -> dict[str, Any]:
     context = create_ssl_context(
         cafile=authorities, **dict(zip(("certfile", "keyfile"), pair, strict=False))
     )
-    return {"security_protocol": "SSL", "ssl_context": context}
+    names = ("sasl_mechanism", "sasl_plain_username", "sasl_plain_password")
+    user = dict(zip(names, login().values(), strict=False))
+    return {"security_protocol": protocol(), "ssl_context": context, **user}
 
 
 def _records(polled: dict[Any, list[Any]]) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ import sys
 from typing import Any, Final
 
 TLS: Final = ("ssl.ca.location", "ssl.certificate.location", "ssl.key.location")
+LOGIN: Final = ("sasl.mechanism", "sasl.username", "sasl.password")
 
 
 def serve(driver: object) -> None:
@@ -30,7 +31,18 @@ def serve(driver: object) -> None:
 
 def tls() -> dict[str, str]:
     """Returns the PEM files for TLS, named as librdkafka's settings are; empty without TLS."""
-    return dict(zip(TLS, sys.argv[2:], strict=False))
+    return dict(zip(TLS, sys.argv[2:3] if login() else sys.argv[2:], strict=False))
+
+
+def login() -> dict[str, str]:
+    """Returns mechanism, user and password, named as librdkafka's settings are; empty without a
+    login."""
+    return dict(zip(LOGIN, sys.argv[3:], strict=True)) if len(sys.argv) == 6 else {}
+
+
+def protocol() -> str:
+    """Returns what the listener speaks to which the client connects."""
+    return "SASL_SSL" if login() else "SSL" if tls() else "PLAINTEXT"
 
 
 def text(data: bytes | None) -> str | None:

@@ -17,7 +17,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from clients.commands import serve, text, tls
+from clients.commands import login, protocol, serve, text, tls
 
 WITHIN_S = 300.0
 SOON_S = 10.0
@@ -28,9 +28,9 @@ class Confluent:
     command, some tests use this driver for the command."""
 
     def __init__(self, address: str) -> None:
-        self._common = {"bootstrap.servers": address, **tls()}
-        if tls():
-            self._common["security.protocol"] = "SSL"
+        self._common = {
+            "bootstrap.servers": address, "security.protocol": protocol(), **tls(), **login(),
+        }  # fmt: skip
         self._admin = AdminClient(self._common)
         self._member: Consumer | None = None
         self._group_topic = ""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from clients.commands import serve, tls
+from clients.commands import login, protocol, serve, tls
 from clients.members import Member
 from support.kafka import java, tool
 
@@ -100,7 +100,7 @@ def _tls() -> list[str]:
     if not tls():
         return []
     authorities, *pair = map(Path, tls().values())
-    settings = ["security.protocol=SSL", "ssl.truststore.type=PEM"]
+    settings = [f"security.protocol={protocol()}", "ssl.truststore.type=PEM", *_login()]
     settings.append(f"ssl.truststore.location={authorities}")
     if pair:
         both = authorities.with_name("java.pem")
@@ -109,6 +109,16 @@ def _tls() -> list[str]:
     file = authorities.with_name(f"java-{len(pair)}.properties")
     file.write_text("\n".join(settings))
     return ["--command-config", str(file)]
+
+
+def _login() -> list[str]:
+    if not login():
+        return []
+    mechanism, user, password = login().values()
+    kind = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    module = f"org.apache.kafka.common.security.{kind}LoginModule"
+    told = f'{module} required username="{user}" password="{password}";'
+    return [f"sasl.mechanism={mechanism}", f"sasl.jaas.config={told}"]
 
 
 def _printing() -> list[str]:

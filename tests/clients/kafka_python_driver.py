@@ -10,7 +10,7 @@ from typing import Any
 import kafka
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from clients.commands import serve, text, tls
+from clients.commands import login, protocol, serve, text, tls
 
 WITHIN_S = 300.0
 POLL_AT_LEAST_MS = 3_000
@@ -124,7 +124,9 @@ class KafkaPython:
 def _tls() -> dict[str, Any]:
     names = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
     files = dict(zip(names, tls().values(), strict=False))
-    return {"security_protocol": "SSL", **files} if files else {}
+    names = ("sasl_mechanism", "sasl_plain_username", "sasl_plain_password")
+    user = dict(zip(names, login().values(), strict=False))
+    return {"security_protocol": protocol(), **files, **user}
 
 
 def _records(polled: dict[Any, list[Any]]) -> list[dict[str, Any]]:

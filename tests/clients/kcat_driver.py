@@ -10,7 +10,7 @@ import sys
 from itertools import groupby
 from typing import Any
 
-from clients.commands import serve, tls
+from clients.commands import login, protocol, serve, tls
 from clients.members import Member
 
 WITHIN_S = 300.0
@@ -39,7 +39,7 @@ class Kcat:
         return done.stdout
 
     def _command(self, *arguments: str) -> list[str]:
-        sealed = {"security.protocol": "SSL", **tls()} if tls() else {}
+        sealed = {"security.protocol": protocol(), **tls(), **login()}
         settings = [word for key, value in sealed.items() for word in ("-X", f"{key}={value}")]
         return ["kcat", "-b", self._address, *settings, *arguments]
 

@@ -19,6 +19,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
 const within = 30 * time.Second
@@ -85,7 +88,8 @@ func main() {
 	}
 }
 
-// newClient makes a client of the broker, with TLS if the driver was given files.
+// newClient makes a client of the broker, with TLS if the driver was given files, and with a login
+// if it was given a mechanism, a user and a password.
 func newClient(options ...kgo.Opt) (*kgo.Client, error) {
 	options = append(options, kgo.SeedBrokers(os.Args[1]))
 	if len(os.Args) > 2 {
@@ -95,7 +99,9 @@ func newClient(options ...kgo.Opt) (*kgo.Client, error) {
 		}
 		sealed := &tls.Config{RootCAs: x509.NewCertPool()}
 		sealed.RootCAs.AppendCertsFromPEM(pem)
-		if len(os.Args) > 4 {
+		if len(os.Args) == 6 {
+			options = append(options, kgo.SASL(login(os.Args[3], os.Args[4], os.Args[5])))
+		} else if len(os.Args) > 4 {
 			pair, err := tls.LoadX509KeyPair(os.Args[3], os.Args[4])
 			if err != nil {
 				return nil, err
@@ -105,6 +111,17 @@ func newClient(options ...kgo.Opt) (*kgo.Client, error) {
 		options = append(options, kgo.DialTLSConfig(sealed))
 	}
 	return kgo.NewClient(options...)
+}
+
+func login(mechanism, user, password string) sasl.Mechanism {
+	proof := scram.Auth{User: user, Pass: password}
+	switch mechanism {
+	case "SCRAM-SHA-256":
+		return proof.AsSha256Mechanism()
+	case "SCRAM-SHA-512":
+		return proof.AsSha512Mechanism()
+	}
+	return plain.Auth{User: user, Pass: password}.AsMechanism()
 }
 
 func (d *driver) run(c command) (answer, error) {

@@ -8,8 +8,15 @@ export const WITHIN_MS = 30_000
 
 // Returns the files for TLS, with the names of Node's tls module; undefined without TLS.
 export function tls () {
-  const [ca, cert, key] = process.argv.slice(3).map(name => readFileSync(name))
+  const files = process.argv.slice(3, login() ? 4 : 6)
+  const [ca, cert, key] = files.map(name => readFileSync(name))
   return ca && { ca, cert, key }
+}
+
+// Returns mechanism, user and password; undefined without a login.
+export function login () {
+  const [mechanism, username, password] = process.argv.slice(4)
+  return password && process.argv.length === 7 ? { mechanism, username, password } : undefined
 }
 
 export async function serve (driver) {

@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { lz4Compress, lz4Decompress } from '@platformatic/wasm-utils'
-import { serve, tls, until } from './commands.mjs'
+import { login, serve, tls, until } from './commands.mjs'
 
 const require = createRequire(import.meta.url)
 const { CompressionCodecs, CompressionTypes, Kafka, logLevel } = require('kafkajs')
@@ -30,8 +30,9 @@ const CODECS = {
 class KafkaJs {
   constructor (address) {
     const logCreator = () => ({ log }) => console.error(JSON.stringify(log))
+    const sasl = login() && { ...login(), mechanism: login().mechanism.toLowerCase() }
     this.kafka = new Kafka({
-      brokers: [address], ssl: tls(), logLevel: logLevel.WARN, logCreator, retry: { retries: 5 }
+      brokers: [address], ssl: tls(), sasl, logLevel: logLevel.WARN, logCreator, retry: { retries: 5 }
     })
     this.admin = this.kafka.admin()
     this.groups = 0

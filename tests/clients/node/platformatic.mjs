@@ -2,14 +2,16 @@
 
 import { readFileSync } from 'node:fs'
 import { Admin, Consumer, Producer, stringDeserializers, stringSerializers } from '@platformatic/kafka'
-import { serve, tls, until, WITHIN_MS } from './commands.mjs'
+import { login, serve, tls, until, WITHIN_MS } from './commands.mjs'
 
 const described = new URL('./node_modules/@platformatic/kafka/package.json', import.meta.url)
 const { version } = JSON.parse(readFileSync(described))
 
 class Platformatic {
   constructor (address) {
-    this.common = { bootstrapBrokers: [address], clientId: 'platformatic', timeout: WITHIN_MS, tls: tls() }
+    this.common = {
+      bootstrapBrokers: [address], clientId: 'platformatic', timeout: WITHIN_MS, tls: tls(), sasl: login()
+    }
     this.admin = new Admin(this.common)
     this.groups = 0
   }

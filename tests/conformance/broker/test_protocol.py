@@ -344,9 +344,9 @@ OLD = [
 ] + [
     request_frame(ApiKey.FETCH, 0, 1, "of 2015", b""),
     request_frame(ApiKey.OFFSET_COMMIT, 0, 1, "of 2015", b""),
-    request_frame(ApiKey.FETCH, 4, 1, "of 2015", b"").replace(b"\0\1\0\4", b"\0\x1d\0\1"),
+    request_frame(ApiKey.FETCH, 4, 1, "of 2015", b"").replace(b"\0\1\0\4", b"\0\x42\0\1"),
 ]
-"""Requests that the broker does not serve: of an old client, and for ACLs."""
+"""Requests that the broker does not serve: of an old client, and for transactions."""
 
 
 def test_clients_that_are_too_old_are_named_once(own_broker: SkidwayBroker) -> None:
@@ -365,7 +365,7 @@ def test_clients_that_are_too_old_are_named_once(own_broker: SkidwayBroker) -> N
         ("127.0.0.1", "of 2015", "PRODUCE", 0),
         ("127.0.0.1", "of 2015", "FETCH", 0),
         ("127.0.0.1", "of 2015", "OFFSET_COMMIT", 0),
-        ("127.0.0.1", "of 2015", "29", 1),
+        ("127.0.0.1", "of 2015", "66", 1),
     ]
     assert not [each for each in lines if each["event"] == "connection_refused"]
     for api, count in (("PRODUCE", 40), ("FETCH", 20), ("OFFSET_COMMIT", 20), ("unknown", 20)):

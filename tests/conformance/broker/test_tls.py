@@ -184,6 +184,14 @@ def test_what_is_wrong_is_said_in_one_sentence(broker: TlsBroker, tmp_path: Path
     assert (done.returncode, "ssl.certificate.location" in done.stderr) == (78, True)
 
 
+def test_a_command_without_tls_says_what_speaks_at_the_port(broker: TlsBroker) -> None:
+    """A command that speaks without TLS to a listener with TLS says so, with status 3."""
+    broker.start()
+    done = run_skidway("topics", "list", "--bootstrap-server", broker.tls_address)
+    assert done.returncode == 3
+    assert "the peer speaks TLS on a port without TLS" in done.stderr
+
+
 def test_the_metrics_tell_of_the_certificate(broker: TlsBroker) -> None:
     """The metrics say in how many seconds the certificate expires, and count handshakes."""
     broker.start()

@@ -21,7 +21,8 @@ from skidway.kafka.types import TopicPartition
 from support.certificates import Authority
 from support.kafka import topic_name
 from support.processes import eventually
-from support.secured_kafka import PLAIN_USER, SecuredKafka
+from support.secured_cluster import PLAIN_USER
+from support.secured_kafka import SecuredKafka
 
 pytestmark = pytest.mark.java
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -124,6 +125,11 @@ def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_pa
     with pytest.raises((http.client.HTTPException, OSError)):
         plain.getresponse()
     plain.close()
+    security = Security(ca=other.certificate)
+    ours = RegistryClient(secured.url, security=security, pause=no_pause)
+    words = "it is not signed by a trusted authority (schema.registry.ssl.ca.location: "
+    with pytest.raises(RegistryUnreachable, match=re.escape(f"{words}{other.certificate}")):
+        ours.subjects()
 
 
 def test_health_asks_for_no_password(secured: Registry) -> None:
@@ -250,7 +256,8 @@ def test_certificates_of_clients_and_a_listener_without_tls(
     zookeeper: str, tmp_path: Path, authority: Authority
 ) -> None:
     """One registry can serve http on its own machine and https with client certificates for other
-    machines."""
+    machines. A client without a certificate is refused: it names its setting, and the registry's
+    log says why, once, and counts each."""
     pair, known = authority.sign("registry"), authority.sign("client")
     tls, plain = f"https://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"
     made = Registry(
@@ -270,8 +277,12 @@ def test_certificates_of_clients_and_a_listener_without_tls(
         hasty = RegistryClient(
             tls, security=Security(ca=authority.certificate), pause=lambda _seconds: None
         )
-        with pytest.raises(RegistryUnreachable):
+        setting = r"requires a certificate \(schema.registry.ssl.certificate.location: not set\)"
+        with pytest.raises(RegistryUnreachable, match=setting):
             hasty.subjects()
+        counted = 'skidway_http_connections_closed_total{reason="handshake"}'
+        assert telemetry.metrics(made.metrics_port)[counted] == 4
+        assert made.program.output().count("TLS: the client has shown no certificate") == 1
         assert made.program.stop() == 0
 
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from skidway.kafka.client import Client, NewTopic
 from support.brokers import TlsBroker
 from support.kafka import topic_name
-from support.processes import eventually
-from support.stock_clients import CLIENTS, Driver, StockClient
-from support.story import COUNT, records
+from support.stock_clients import Driver, StockClient
+from support.story import each_quickly, write_and_read
 from support.zookeeper import ZooKeeper
-
-QUICK = ("confluent-kafka", "kafka-python")
-"""The clients that are tested wherever Python is: one with OpenSSL by itself, one with Python's."""
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +41,7 @@ def tls_driver(
     driver.close()
 
 
-@pytest.mark.parametrize(
-    "client",
-    [
-        pytest.param(each, id=name, marks=[] if name in QUICK else [pytest.mark.foreign])
-        for name, each in CLIENTS.items()
-    ],
-)
+@each_quickly()
 def test_each_client_speaks_tls(
     client: StockClient, tls_driver: Driver, tls_broker: TlsBroker
 ) -> None:
@@ -63,24 +52,7 @@ def test_each_client_speaks_tls(
         assert plain.create_topics([NewTopic(topic, 1, 1)]) == {topic: None}
     accepted = tls_broker.metric("skidway_broker_connections_accepted_total")
     done = tls_broker.metric("skidway_broker_handshakes_total")
-    sent = records("tls", timed="timestamps" not in client.lacks)
-    if "partition" in client.lacks:
-        sent = [{**each, "partition": 0} for each in sent]
-    tls_driver.ask("produce", topic=topic, codec="gzip", acks=-1, idempotent=True, records=sent)
-    values = [each["value"] for each in sent]
-    if "assign" not in client.lacks:
-        found = tls_driver.ask("consume", topic=topic, partition=0, offset=0, count=COUNT)
-        assert [each["value"] for each in found["records"]] == values
-    tls_driver.ask("join", group=topic, topic=topic)
-    read: list[dict[str, Any]] = []
-
-    def all_read() -> bool:
-        read.extend(tls_driver.ask("poll", wait_ms=3000)["records"])
-        return len(read) >= COUNT
-
-    eventually(all_read)
-    assert [each["value"] for each in read] == values
-    tls_driver.ask("leave")
+    write_and_read(tls_driver, topic)
     more = tls_broker.metric("skidway_broker_handshakes_total") - done
     assert more > 0
     assert tls_broker.metric("skidway_broker_connections_accepted_total") - accepted == more
