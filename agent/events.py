@@ -250,13 +250,13 @@ def state_has_room() -> None:
     _log.info("state_has_room")
 
 
-def brokers_silent(partitions: Sequence[str]) -> None:
+def brokers_silent(partitions: Sequence[str], reasons: Sequence[str]) -> None:
     """Logs that the leaders of these partitions acknowledge no batches or, if no partitions are
-    given, that all leaders acknowledge batches again.
+    given, that all leaders acknowledge batches again. reasons: why there is no connection to them.
     """
     if partitions:
-        shown = list(partitions[:NAMES_MAX])
-        _log.error("brokers_silent", partitions=len(partitions), first=shown)
+        shown, why = list(partitions[:NAMES_MAX]), list(reasons[:NAMES_MAX])
+        _log.error("brokers_silent", partitions=len(partitions), first=shown, reasons=why)
     else:
         _log.info("brokers_answer_again")
 

@@ -627,8 +627,11 @@ class RunningAgent:
             self._troubled_since is not None and now - self._troubled_since > TROUBLED_AFTER_S
         )
         silent = self._silences.longer_than(TROUBLED_AFTER_S, now)
+        reasons = {tp: why for tp in silent if (why := self._producer.failure(tp))}
         for tp, seconds in silent.items():
-            troubles.setdefault(str(tp), f"no broker has acknowledged anything for {seconds:.0f} s")
+            says = f"no broker has acknowledged anything for {seconds:.0f} s"
+            why = f": {reasons[tp]}" if tp in reasons else ""
+            troubles.setdefault(str(tp), says + why)
         unread = {
             tp: seconds
             for tp, seconds in self._loop.not_read_back.items()
@@ -638,7 +641,7 @@ class RunningAgent:
             troubles.setdefault(str(tp), f"could not be read back for {seconds:.0f} s")
         if bool(silent) != self._told_silence:
             self._told_silence = bool(silent)
-            events.brokers_silent(sorted(map(str, silent)))
+            events.brokers_silent(sorted(map(str, silent)), sorted(set(reasons.values())))
         if self._signer is not None and self._signer.refusal is not None:
             troubles["audit"] = self._signer.refusal
         known = {*self._producer.troubles, *silent, *unread}

@@ -4,13 +4,19 @@ client supports HTTP basic authentication and TLS."""
 from __future__ import annotations
 
 import base64
+import ssl
 from pathlib import Path
+from typing import Final
 
 from skidway.dataclass import dataclass
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.client.urls import USER_INFO
 from skidway.security.contexts import Contexts, TlsFiles, client_context
 from skidway.security.secret_file import secret_of
+from skidway.security.tls_reasons import setting_of_client, tls_reason
+
+PREFIX: Final = "schema.registry."
+"""Before the names of the settings of TLS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,4 +52,10 @@ class Security:
         try:
             return Contexts(lambda: client_context(files), files)
         except ConfigurationRefused as error:
-            raise ConfigurationRefused(f"schema.registry.{error}") from error
+            raise ConfigurationRefused(f"{PREFIX}{error}") from error
+
+    def tls_reason(self, error: ssl.SSLError) -> str:
+        """Returns why a registry and this client do not accept each other, with the setting that
+        may be wrong."""
+        place = setting_of_client(error, self.ca, self.certificate)
+        return f"{tls_reason(error)} ({PREFIX}{place})" if place else tls_reason(error)

@@ -108,7 +108,15 @@ class HttpTransport:
         """That of the pools."""
 
     def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
-        """See `Transport`."""
+        """See `Transport`. If TLS fails, the error names the setting that may be wrong."""
+        try:
+            return self._send(method, url, target, body)
+        except (OSError, HTTPError) as error:
+            if isinstance(inner := _inner(error), ssl.SSLError):
+                raise OSError(self._security.tls_reason(inner)) from None
+            raise
+
+    def _send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
         try:
             headers = {"Accept": f"{CONTENT_TYPE}, application/json", **self._security.headers()}
         except ConfigurationRefused as error:  # perhaps the file is just being replaced
@@ -244,9 +252,14 @@ def _unreachable(faults: Sequence[_Fault]) -> RegistryUnreachable:
 def _reason(error: BaseException) -> str:
     """Returns the operating system's message for the failure `error`, without the text of urllib3's
     errors around it."""
+    error = _inner(error)
+    return str(error.__cause__ or error).strip() or type(error).__name__
+
+
+def _inner(error: BaseException) -> BaseException:
     while inner := [each for each in error.args if isinstance(each, Exception)]:
         error = inner[-1]
-    return str(error.__cause__ or error).strip() or type(error).__name__
+    return error
 
 
 def _value(answer: Answer, asked: str, read: Callable[[Any], Value]) -> Value:
