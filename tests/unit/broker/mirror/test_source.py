@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from skidway import rare_lines
 from skidway.broker import metrics
 from skidway.broker.log import partition_log
 from skidway.broker.log.config import LogConfig
@@ -25,6 +24,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.gaps import Gap
 from skidway.kafka.protocol.describe_configs import DescribeConfigsResult, ResourceType
 from skidway.kafka.types import TopicPartition
+from skidway.rare_lines import LINES_MAX
 from support.mirror_world import MirrorWorld, SourceLog, batch
 from support.promises import promise
 
@@ -951,12 +951,9 @@ def test_a_source_that_repeats_itself_is_not_asked_all_the_time(
     assert caplog.text.count("mirror_waits") == 1
 
 
-def test_a_source_fills_no_log(
-    world: MirrorWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_source_fills_no_log(world: MirrorWorld, caplog: pytest.LogCaptureFixture) -> None:
     """However many partitions of a source cause a line in the log, and however often the reason
     changes, the log has a fixed number of these lines in ten minutes."""
-    monkeypatch.setattr(rare_lines, "LINES_MAX", 5)
     world.source.create("logs", 20)
     fill(world, 1, 3)
     world.follow()
@@ -966,13 +963,13 @@ def test_a_source_fills_no_log(
             each.follower.interrupted()
             world.mirror.followed.halted(each.tp, error)
         world.settle(1)
-    assert caplog.text.count("mirror_waits") == 5
+    assert caplog.text.count("mirror_waits") == LINES_MAX
     world.source.cluster_id = "another"
     world.follow()
-    for number in range(20):
+    for number in range(LINES_MAX + 20):
         world.source.create(f"offline.{number}")
     world.follow()
-    assert caplog.text.count("topic_not_mirrored") == 5
+    assert caplog.text.count("topic_not_mirrored") == LINES_MAX
     assert caplog.text.count("mirror_topic_stopped") == 1
 
 
