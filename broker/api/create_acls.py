@@ -1,4 +1,4 @@
-"""CreateAcls (30), versions 1-3. Adds rules of access control. All rules that are valid are added,
+"""CreateAcls (30), versions 1-2. Adds rules of access control. All rules that are valid are added,
 and this broker follows them when the request is answered."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DeleteAcls (31), versions 1-3. Deletes the rules of access control that filters select. This
+"""DeleteAcls (31), versions 1-2. Deletes the rules of access control that filters select. This
 broker does not follow them any more when the request is answered."""
 
 from __future__ import annotations

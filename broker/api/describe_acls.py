@@ -1,4 +1,4 @@
-"""DescribeAcls (29), versions 1-3. Lists the rules of access control that a filter selects."""
+"""DescribeAcls (29), versions 1-2. Lists the rules of access control that a filter selects."""
 
 from __future__ import annotations
 

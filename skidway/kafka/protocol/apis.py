@@ -14,6 +14,9 @@ today's clients need:
 * SaslHandshake is offered from 0, because librdkafka 2.0.2 (Debian 12) logs in only then; it uses
   version 1. Version 0, after which a client sends bytes without headers, is answered with
   UNSUPPORTED_VERSION.
+* The APIs of rules are offered up to 2: kafka-python takes a broker with 3 for Kafka 3.3, and then
+  sends versions of other APIs that are not offered. Version 3 adds a type of resources that only
+  delegation tokens need.
 * ListOffsets, CreateTopics and DeleteTopics begin with the same version as in Apache Kafka 4.
 
 To add an API to the broker (for example for transactions or SASL), add an entry here, a module with
@@ -72,9 +75,9 @@ class ApiKey(IntEnum):
     DELETE_RECORDS = 21, 2, (0, 2)
     INIT_PRODUCER_ID = 22, 2, (0, 4)
     OFFSET_FOR_LEADER_EPOCH = 23, 4, (2, 4)
-    DESCRIBE_ACLS = 29, 2, (1, 3)
-    CREATE_ACLS = 30, 2, (1, 3)
-    DELETE_ACLS = 31, 2, (1, 3)
+    DESCRIBE_ACLS = 29, 2, (1, 2), (1, 3)
+    CREATE_ACLS = 30, 2, (1, 2), (1, 3)
+    DELETE_ACLS = 31, 2, (1, 2), (1, 3)
     DESCRIBE_CONFIGS = 32, 4, (1, 4)
     ALTER_CONFIGS = 33, 2, (0, 2)
     DESCRIBE_LOG_DIRS = 35, 2, (1, 4)

@@ -52,7 +52,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredZooKeepe
 @pytest.mark.parametrize(
     ("mistake", "said"),
     [
-        ("authority", "certificate of the other side is not accepted: unable to get local issuer"),
+        ("authority", "it is not signed by a trusted authority (zookeeper.ssl.ca.location"),
         ("name", "certificate of the other side is not accepted: IP address mismatch"),
         ("TLS there", "or speaks TLS on this port (zookeeper.ssl.client.enable)"),
         ("TLS here", "it may not speak TLS on this port (zookeeper.ssl.client.enable)"),
