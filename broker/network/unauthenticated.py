@@ -29,10 +29,6 @@ class Unauthenticated(Generic[Who]):
     def __len__(self) -> int:
         return len(self._began)
 
-    def of_address(self, address: str) -> int:
-        """Returns how many connections an address has here."""
-        return self._held.of_address(address)
-
     def begin(self, who: Who, address: str, now: float) -> None:
         """Takes a new connection. There must be room. now: in s."""
         self._began[who] = now
