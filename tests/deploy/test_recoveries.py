@@ -259,8 +259,9 @@ def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
 
 def test_a_mirror_whose_disk_is_empty_is_filled_again(site: Recoveries) -> None:
     """If a mirror's disk is empty, the mirror does not begin again without permission, and site.yml
-    stops and names the partition. The operator gives the mirror permission for each topic. After
-    the mirror has copied the topics again, the offsets and counts are as before."""
+    stops and names the partition, also when it allows the deletion of topics. The operator then
+    deletes each topic. After the mirror has copied the topics again, the offsets and counts are as
+    before."""
     dead = "A broker's disk is dead"
     site.offline.run(
         f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.gone; "
@@ -268,8 +269,9 @@ def test_a_mirror_whose_disk_is_empty_is_filled_again(site: Recoveries) -> None:
         f"install -d -o skidway-broker -g skidway-broker -m 750 {BROKER_DISK}; "
         "systemctl start skidway-broker"
     )
-    play = ("site", "--limit", OFFLINE, "--tags", "broker_run", "-e", "skidway_health_retries=5")
-    refused = site.control.play(*play)
+    play = ("site", "--limit", OFFLINE, "--tags", "broker_configure,broker_run")
+    allow = ("-e", "broker_delete_topics=true", "-e", "skidway_health_retries=5")
+    refused = site.control.play(*play, *allow)
     assert refused.returncode != 0
     assert f"the directory of {MIRROR_TOPIC}-0" in refused.output
     stopped: dict[str, str] = health(site.offline, "broker")["stopped_partitions"]  # type: ignore[assignment]
@@ -281,6 +283,7 @@ def test_a_mirror_whose_disk_is_empty_is_filled_again(site: Recoveries) -> None:
         lambda: site.mirror().get("partitions", 0) >= 3 and site.mirror()["lag"] == 0,
         within_s=90, every_s=1, what="mirrored again",
     )  # fmt: skip
+    site.control.succeed(*play)
     give(site.offline, "audit", recipe(dead, 2))
     site.healthy("broker@off")
     site.proven(site.applications[1])
