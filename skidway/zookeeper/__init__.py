@@ -19,6 +19,7 @@ and copies of the files for TLS.
     configuration   the files and the command line of the JVM
     tls             the files for TLS, as the JVM reads them
     server          the JVM as a child process
+    system_nodes    closes ZooKeeper's own nodes, by which a stranger could end the server
     program         runs it all; health and metrics
 """
 

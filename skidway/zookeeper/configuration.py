@@ -55,9 +55,9 @@ def prepare(settings: ZookeeperSettings) -> None:
         ) from error
 
 
-def start_command(settings: ZookeeperSettings, found: java.Java) -> list[str]:
-    """Returns the command line of the JVM. Raises SkidwayError if pyspark's jars are not
-    installed."""
+def start_command(settings: ZookeeperSettings, found: java.Java, *options: str) -> list[str]:
+    """Returns the command line of the JVM, with these options of the JVM, too. Raises SkidwayError
+    if pyspark's jars are not installed."""
     data = settings.data_dir.absolute()
     return [
         str(found.command),
@@ -68,6 +68,7 @@ def start_command(settings: ZookeeperSettings, found: java.Java) -> list[str]:
         "-Djava.awt.headless=true",
         "-Dzookeeper.admin.enableServer=false",
         "-Dzookeeper.4lw.commands.whitelist=ruok,srvr",
+        *options,
         f"-Dlog4j2.configurationFile={data / 'log4j2.properties'}",
         "-cp",
         ":".join(map(str, jars())),

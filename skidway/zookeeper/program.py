@@ -19,10 +19,12 @@ from skidway.telemetry import Health, TelemetryServer
 from skidway.zookeeper.configuration import prepare, start_command
 from skidway.zookeeper.server import ANSWERS_YET_EVERY_S, Server
 from skidway.zookeeper.settings import ZookeeperSettings
+from skidway.zookeeper.system_nodes import SystemNodes
 from skidway.zookeeper.tls import LOOK_EVERY_S, ServerTls
 
 ANSWER_WITHIN_S = 2.0
 ANSWER_BYTES_MAX = 64 * 1024
+CLOSE_AGAIN_EVERY_S = 1.0
 
 _log = log.get(__name__)
 
@@ -40,8 +42,9 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
         prepare(settings)
         if tls is not None:
             tls.copy()
-        command = start_command(settings, java_found)
-        attendant = _Attendant(settings, tls)
+        nodes = SystemNodes()
+        command = start_command(settings, java_found, nodes.jvm_option)
+        attendant = _Attendant(settings, tls, nodes)
         telemetry = TelemetryServer(
             settings.metrics_listener, attendant.health, settings.allowed_hosts
         )
@@ -66,18 +69,30 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
 
 
 class _Attendant:
-    """What this program does while the server runs: it waits until the server is ready, looks at
-    the files for TLS, and says how the server is."""
+    """What this program does while the server runs: it closes ZooKeeper's own nodes, waits until
+    the server is ready, looks at the files for TLS, and says how the server is."""
 
-    def __init__(self, settings: ZookeeperSettings, tls: ServerTls | None) -> None:
-        self._settings, self._tls = settings, tls
-        self._is_ready = False
+    def __init__(
+        self, settings: ZookeeperSettings, tls: ServerTls | None, nodes: SystemNodes
+    ) -> None:
+        self._settings, self._tls, self._nodes = settings, tls, nodes
+        self._is_ready = self._are_closed = False
 
     def look(self) -> float | None:
         """Returns after how many seconds to call this method again; None if there is no need."""
+        if not self._are_closed and _mode(self._settings) is not None:
+            settings = self._settings
+            host = _target(settings.client_port_address)
+            self._are_closed = self._nodes.close(
+                f"[{host}]:{settings.client_port}"
+                if ":" in host
+                else f"{host}:{settings.client_port}"
+            )
         self._is_ready = self._is_ready or _tell_ready(self._settings)
         if not self._is_ready:
             return ANSWERS_YET_EVERY_S
+        if not self._are_closed:
+            return CLOSE_AGAIN_EVERY_S
         if self._tls is None:
             return None
         try:
@@ -148,8 +163,12 @@ def _accepts(host: str, port: int) -> bool:
 
 
 def _connected(host: str, port: int) -> socket.socket:
-    target = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
-    return socket.create_connection((target, port), ANSWER_WITHIN_S)
+    return socket.create_connection((_target(host), port), ANSWER_WITHIN_S)
+
+
+def _target(host: str) -> str:
+    """Returns the address at which this program reaches a port that is bound to `host`."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound here
 
 
 def parse_srvr(text: str) -> dict[str, str]:

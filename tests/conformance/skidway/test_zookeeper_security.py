@@ -100,6 +100,42 @@ def test_a_required_certificate_and_user_are_required(strict: SecuredZooKeeper) 
             assert session.client.get_acls(path)[0] == acl_of((("me", "me-secret"),))
 
 
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_nobody_adds_quotas(
+    server: SecuredZooKeeper, strict: SecuredZooKeeper, is_strict: bool
+) -> None:
+    """A local user, who needs no certificate at the port without TLS and may invent a user, can
+    add no quota, by which he could end the server for good."""
+    found = strict if is_strict else server
+    with Coordinator(found.address, security=ZooKeeperSecurity(auth=found.users("any"))) as thief:
+        for path in ("/zookeeper/quota", "/zookeeper"):
+            for attempt in (
+                lambda at=path: thief.client.create(f"{at}/dc1"),
+                lambda at=path: thief.client.set(at, b"stolen"),
+                lambda at=path: thief.client.set_acls(at, list(thief.acl)),
+            ):
+                with pytest.raises(AccessRefused):
+                    attempt()
+
+
+def test_quotas_that_are_there_are_removed(tmp_path: Path) -> None:
+    """Quotas that were added while the nodes were open are removed at the next start, and the log
+    names them; the servers whose nodes stay open say so."""
+    made = SecuredZooKeeper(tmp_path)
+    open_one = made.program
+    open_one._env = {"JAVA_TOOL_OPTIONS": NO_USERS}
+    open_one.start().wait_until(made.ready)
+    eventually(lambda: "system_nodes_open" in open_one.output(), what="the log")
+    with Coordinator(made.address) as session:
+        session.create_if_absent("/zookeeper/quota/dc1/zookeeper_stats", b"no numbers")
+    open_one.stop()
+    open_one._env = None
+    with made.running():
+        with Coordinator(made.address) as session:
+            assert session.children("/zookeeper/quota") == []
+        assert '"quota_removed", "path": "/dc1"' in made.program.output()
+
+
 def test_every_node_belongs_to_its_users(server: SecuredZooKeeper) -> None:
     """Each way to create a node gives it to the client's users: the chroot, a parent, an ephemeral
     node, and a node of a transaction. A client with another user, or with none, can do nothing with
