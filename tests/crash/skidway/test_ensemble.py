@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kazoo.security import READ_ACL_UNSAFE as READABLE
 
 from skidway.coordination import Coordinator, Versioned
 from skidway.schemas.client import RegistryClient
@@ -88,8 +89,11 @@ def addresses(members: dict[int, Member]) -> str:
 
 def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
     """When the leader of three servers is killed, another server takes over, and no write is
-    lost."""
+    lost. ZooKeeper's own nodes are closed."""
     with three(tmp_path) as members:
+        with Coordinator(addresses(members)) as anybody:
+            acls = anybody.client.get_acls
+            eventually(lambda: acls("/zookeeper/quota")[0] == acls("/zookeeper")[0] == READABLE)
         modes = {member.mode(): member for member in members.values()}
         assert set(modes) == {"leader", "follower"}
         with Coordinator(f"{addresses(members)}/dc1", session_timeout_s=20) as session:
