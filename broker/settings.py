@@ -396,6 +396,8 @@ class BrokerSettings(ListenerSettings):
         for each in found:
             if ":" not in each:
                 raise ConfigurationRefused(f"super.users: {each!r} is not of the form User:NAME")
+            if ",User:" in each.replace(" ", ""):
+                raise ConfigurationRefused(f"super.users: {each!r} is one name; separate with ;")
         return frozenset(found)
 
     def authorizer(self, log: SecurityLog) -> Authorizer:

@@ -53,7 +53,7 @@ def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
     """Returns the cluster that `client` reaches, and whether it is Apache Kafka. name: the agent's
     setting `cluster.name`, if it is set. Raises Unreachable, KafkaError, ConfigurationRefused.
     """
-    configs = client.broker_configs()
+    configs = client.broker_configs(CLUSTER_NAME)
     cluster_id = client.metadata([]).cluster_id or ""
     return Cluster(cluster_name_of(configs, name), cluster_id), CLUSTER_NAME not in configs
 

@@ -24,7 +24,7 @@ from skidway.errors import StateRefused, Unreachable
 from skidway.files import DirectoryLock
 from skidway.host_name import host_name
 from skidway.kafka.client import Client, Fetcher, Producer
-from skidway.kafka.source import cluster_name_of
+from skidway.kafka.source import CLUSTER_NAME, cluster_name_of
 from skidway.kafka.types import TopicPartition
 from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
@@ -64,7 +64,7 @@ def run_counter(
 def _named(settings: CounterSettings, client: Client) -> CounterSettings:
     """Returns the settings with the name of the cluster: the name that is set or, if none is set,
     the name that the brokers report. Raises ConfigurationRefused."""
-    name = cluster_name_of(client.broker_configs(), settings.cluster_name)
+    name = cluster_name_of(client.broker_configs(CLUSTER_NAME), settings.cluster_name)
     return replace(settings, cluster_name=name)
 
 

@@ -13,7 +13,7 @@ from skidway.audit.tracing.log_search import LogSearch, record_at
 from skidway.kafka.batch import BatchHeader
 from skidway.kafka.client import EARLIEST, LATEST, READ_UNCOMMITTED, Client
 from skidway.kafka.columns import unpack
-from skidway.kafka.source import Source, cluster_name_of, sources_of
+from skidway.kafka.source import CLUSTER_NAME, Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 from skidway.schemas.topic_reading import MAX_BYTES, read_batches
 
@@ -94,7 +94,7 @@ def look(
     names, their mirrored copies, and the topics of rejects of both. Returns the cluster with these
     topics. configured_name: the cluster's name in the settings; None to ask the brokers for the
     name."""
-    name = cluster_name_of(client.broker_configs(), configured_name)
+    name = cluster_name_of(client.broker_configs(CLUSTER_NAME), configured_name)
     ends = {each for topic in wanted for each in (topic, topic + REJECTED_SUFFIX)}
     known = client.metadata().topics
     here = [each for each in known if each in ends or each.partition(".")[2] in ends]

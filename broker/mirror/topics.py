@@ -153,7 +153,7 @@ class SourceTopics:
         if self._named == cluster.cluster_id or not cluster.brokers:
             return self._act(cluster)
         broker = cluster.brokers[min(cluster.brokers)]
-        call = describe_configs_call(ResourceType.BROKER, [str(broker.id)])
+        call = describe_configs_call(ResourceType.BROKER, [str(broker.id)], (CLUSTER_NAME,))
         self._is_asking = True
         return [Ask(call, ClusterName(cluster), broker.address)]
 

@@ -11,7 +11,7 @@ from skidway.kafka import gaps
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import Cluster
 from skidway.kafka.compaction import COMPACTED, is_compacted
-from skidway.kafka.source import Source, cluster_name_of, sources_of
+from skidway.kafka.source import CLUSTER_NAME, Source, cluster_name_of, sources_of
 from skidway.kafka.types import TopicPartition
 from skidway.loader.audit_topic.feed import audit_topics
 from skidway.loader.planning import bounds, topics
@@ -38,7 +38,7 @@ class RunTopics:
 def look(settings: LoaderSettings, client: Client) -> RunTopics:
     """Asks the brokers for the topics that the settings choose, and for their high watermarks.
     Returns the answers. Raises Unreachable, ConfigurationRefused."""
-    name = cluster_name_of(client.broker_configs(), settings.cluster_name)
+    name = cluster_name_of(client.broker_configs(CLUSTER_NAME), settings.cluster_name)
     settings = replace(settings, cluster_name=name)
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)

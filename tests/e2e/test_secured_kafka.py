@@ -123,13 +123,14 @@ class Secured:
         self.oracle = Oracle(folder / "logs")
         self._given = {name: self._made(name) for name in USERS}
         mirror = {"cluster": DATACENTER, "topics": [TOPIC], **self.of("mirror")}
+        named = {"cluster.name": DATACENTER} if isinstance(kafka, SecuredKafka) else {}
         self.pipeline = Pipeline(
             folder,
             [source(TOPIC, self.oracle.folder)],
             elsewhere={"broker-dc1": kafka.kafka.port} if isinstance(kafka, SecuredKafka) else {},
             settings={
                 "broker-dc1": kafka.settings() if isinstance(kafka, OurBroker) else {},
-                "agent": {"cluster.name": DATACENTER, **self.of("agent")},
+                "agent": {**named, **self.of("agent")},
                 "count-dc1": {"topics": [TOPIC], **self.of("counter")},
                 "broker-offline": {"mirror.sources": [mirror]},
                 "loader": {

@@ -241,12 +241,12 @@ class Client:
         response = self._ask(alterations.describe_log_dirs_call(), _always(broker.address))
         return alterations.described_log_dirs(response)
 
-    def broker_configs(self) -> dict[str, str]:
+    def broker_configs(self, *keys: str) -> dict[str, str]:
         """Returns the settings of the broker with the lowest id among the brokers that answer;
-        none if this client may not see them."""
+        none if this client may not see them. keys: their names; all, if there are none."""
         brokers = self.metadata(()).brokers
         for number in sorted(brokers):
-            call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
+            call = requests.describe_configs_call(ResourceType.BROKER, [str(number)], keys or None)
             try:
                 response = self._ask(call, _always(brokers[number].address))
             except BrokerUnreachable:  # the broker is in the metadata, but does not answer

@@ -29,6 +29,7 @@ from skidway.kafka.protocol.sasl_authenticate import (
 )
 from skidway.kafka.protocol.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from skidway.kafka.security import KafkaSecurity
+from skidway.kafka.source import CLUSTER_NAME
 from skidway.producer import Producer
 from skidway.security.contexts import TlsFiles
 from support.batches import batch
@@ -129,6 +130,14 @@ def test_a_removed_rule_counts_from_its_answer(cluster: SecuredBroker) -> None:
         assert sent[accepted - 1] <= answered_at[0]
     with RawClient(cluster.broker.port) as reader:
         assert reader.produce(TOPIC, batch(), acks=1).base_offset == accepted + 1
+
+
+def test_whoever_is_let_in_learns_the_name_of_the_cluster(cluster: SecuredBroker) -> None:
+    """The messages of the audit name the cluster. So a client without any right learns its name,
+    and nothing else of the brokers."""
+    with Client(cluster.address, security=security(cluster)) as client:
+        assert client.broker_configs(CLUSTER_NAME) == {CLUSTER_NAME: "main"}
+        assert client.broker_configs(CLUSTER_NAME, "log.dirs") == client.broker_configs() == {}
 
 
 def test_a_removed_user_is_put_out(cluster: SecuredBroker) -> None:

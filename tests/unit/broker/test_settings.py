@@ -42,6 +42,7 @@ def test_the_example_is_the_defaults(tmp_path: Path) -> None:
         ("cluster.name=a.b", "cluster.name"),
         ("sasl.enabled.mechanisms=GSSAPI", "SCRAM-SHA-256"),
         ("super.users=admin", "User:NAME"),
+        ("super.users=User:a,User:b", "separate with ;"),
         ("connections.max.reauth.ms=1999", "at least 2000"),
         ("authorizer.mode=on", "authorizer.mode"),
         ("zookeeper.connect=host", "zookeeper.connect"),

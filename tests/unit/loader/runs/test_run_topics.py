@@ -36,7 +36,7 @@ class TwoLeaders:
             "c", 0, brokers, {"logs": TopicMetadata("logs", None, ErrorCode.NONE, partitions)}
         )
 
-    def broker_configs(self) -> dict[str, str]:
+    def broker_configs(self, *_keys: str) -> dict[str, str]:
         return {}
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -62,7 +62,7 @@ class Client:
             {name: topic(name, empty and name == "bad") for name in topics or ("bad", "good")},
         )  # fmt: skip
 
-    def broker_configs(self) -> dict[str, str]:
+    def broker_configs(self, *_keys: str) -> dict[str, str]:
         return {"cluster.name": "offline"}
 
     def topic_configs(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
