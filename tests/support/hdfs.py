@@ -51,6 +51,7 @@ class Hdfs:
         self._place, self._permissions = place, permissions
         self._folder, self._settings, self._kdc = folder, dict(settings or {}), kdc
         self.port, self.http_port = free_port(), free_port()
+        self._data_node_ports = [free_port() for _ in range(data_nodes)]
         self.url = f"hdfs://{place.host}:{self.port}"
         self.name_node = Program(self._java(NAME_NODE), folder / "namenode.out")
         self.data_nodes = [
@@ -102,7 +103,7 @@ class Hdfs:
             "dfs.namenode.http-address": f"{host}:{self.http_port}",
             "dfs.datanode.address": f"{host}:{free_port()}",
             "dfs.datanode.ipc.address": f"{host}:{free_port()}",
-            "dfs.datanode.http.address": f"{host}:{free_port()}",
+            "dfs.datanode.http.address": f"{host}:{self._data_node_ports[number]}",
             "dfs.namenode.safemode.extension": "0",
             "dfs.permissions.enabled": str(self._permissions).lower(),
             # The NameNode would refuse a DataNode whose address has no host name. The addresses in
@@ -170,18 +171,26 @@ class Hdfs:
             ).stdout
 
     def name_node_ready(self) -> bool:
-        return self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Version"')
+        return self._says(self.http_port, "NameNode,name=NameNodeInfo", '"Version"')
 
     def ready(self) -> bool:
         """Returns whether files can be written, that is, whether all DataNodes are registered and
         HDFS is not in safe mode."""
-        count = len(self.data_nodes)
-        return self._bean(
-            "Hadoop:service=NameNode,name=FSNamesystemState", f'"NumLiveDataNodes" : {count}'
-        ) and self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Safemode" : ""')
+        live = f'"NumLiveDataNodes" : {len(self.data_nodes)}'
+        return (
+            self._says(self.http_port, "NameNode,name=FSNamesystemState", live)
+            and self._says(self.http_port, "NameNode,name=NameNodeInfo", '"Safemode" : ""')
+            # For minutes, the NameNode takes a DataNode that was killed for a live one.
+            and all(
+                self._says(port, "DataNode,name=DataNodeInfo", r'\"ActorState\":\"RUNNING\"')
+                for port in self._data_node_ports
+            )
+        )
 
-    def _bean(self, query: str, text: str) -> bool:
-        answer = self._place.read(f"http://{self._place.host}:{self.http_port}/jmx?qry={query}")
+    def _says(self, port: int, bean: str, text: str) -> bool:
+        """Returns whether a bean of the server with this HTTP port contains a text."""
+        url = f"http://{self._place.host}:{port}/jmx?qry=Hadoop:service={bean}"
+        answer = self._place.read(url)
         return answer is not None and text in answer
 
 
