@@ -26,6 +26,7 @@ from skidway.broker.groups.retention import OffsetRetention
 from skidway.broker.log import descriptors
 from skidway.broker.log.flusher import Flusher
 from skidway.broker.log.log_manager import LogManager
+from skidway.broker.log.producer_id import number_of
 from skidway.broker.metrics import BrokerCollector
 from skidway.broker.mirror.mirrors import Mirrors
 from skidway.broker.network.listener import Listener
@@ -50,6 +51,10 @@ are sent."""
 
 CERTIFICATES_MS = 1_000
 """How often the files for TLS are looked at."""
+
+PRODUCERS_MAX = 500_000
+"""The broker remembers about as many producers, over all partitions: each needs 0.5 to 1.5 kB."""
+PRODUCERS_CHECK_MS = 10_000
 
 IDLE_GROUPS_MS = 10_000
 """The broker searches at this interval for groups without members. If ZooKeeper has an outdated
@@ -225,7 +230,7 @@ class Program:
             self.partitions,
             self._purgatory,
             topics,
-            ProducerIds(self._take_block),
+            ProducerIds(session.producer_id_key(), self._take_block),
             groups,
             GroupAdministration(groups, session),
             self._make_access(session),
@@ -280,6 +285,7 @@ class Program:
             self._settings.producer_expiration_ms,
         )
         self._every(self._settings.retention_check_ms, expiry.look)
+        self._every(PRODUCERS_CHECK_MS, self._bound_producers)
         self._serving = True
         _log.info(
             "broker_started",
@@ -291,6 +297,11 @@ class Program:
             partitions=len(self.partitions.replicas),
             stopped=len(self.logs.stopped),
         )
+
+    def _bound_producers(self) -> None:
+        partition = self.logs.bound_producers(PRODUCERS_MAX)
+        if partition is not None:
+            self.loop.bounds.tell("producers", PRODUCERS_MAX, partition=str(partition))
 
     def _keep_groups(self, groups: Groups, topics: Topics) -> None:
         assert self._session is not None
@@ -322,7 +333,7 @@ class Program:
 
     def _take_block(self, taken: Any) -> None:
         session = self._session
-        broker_id, above = self._settings.broker_id, self.logs.highest_producer_id()
+        broker_id, above = self._settings.broker_id, number_of(self.logs.highest_producer_id())
 
         def work(coordinator: Coordinator) -> Block:
             return store.producer_id_block(coordinator, broker_id, above)

@@ -11,6 +11,7 @@ from skidway.broker.coordination.access_store import NoCredential, NoRoom
 from skidway.broker.coordination.store import TopicExists, TopicGone
 from skidway.broker.log.files import DamagedLog, StorageFailed
 from skidway.broker.log.offset_lookup import OffsetOutside
+from skidway.broker.log.producer_id import NotThisProducersId
 from skidway.broker.log.producer_state import InvalidProducerEpoch, OutOfOrderSequence
 from skidway.broker.log.validation import (
     BatchCorrupt,
@@ -37,6 +38,7 @@ CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
     NoCredential: ErrorCode.RESOURCE_NOT_FOUND,
     NoRoom: ErrorCode.POLICY_VIOLATION,
+    NotThisProducersId: ErrorCode.UNKNOWN_PRODUCER_ID,
     NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
     OffsetOutside: ErrorCode.OFFSET_OUT_OF_RANGE,
     OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,

@@ -1,4 +1,5 @@
-"""InitProducerId (22), versions 0-4. Gives an id to an idempotent producer.
+"""InitProducerId (22), versions 0-4. Gives an id to an idempotent producer. If the rules are
+enforced, only the producer's principal may use the id (see `log.producer_id`).
 
 Every request gets a new id with epoch 0, even if the request contains the producer's previous id
 (KIP-360). A new id is always correct, and there are enough ids (they have 64 bits). If the broker
@@ -41,7 +42,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
             code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
             exchange.reply(InitProducerIdResponse(error_code=code))
 
-    broker.producer_ids.give(given)
+    broker.producer_ids.give(exchange.connection.identity.principal, given)
 
 
 API = Api(ApiKey.INIT_PRODUCER_ID, handle)

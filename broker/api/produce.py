@@ -36,6 +36,7 @@ from skidway.broker.api.produce_shape import learn
 from skidway.broker.api.registration import Api
 from skidway.broker.broker import Broker
 from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.producer_id import NotThisProducersId
 from skidway.broker.log.producer_state import SequenceRefused
 from skidway.broker.log.validation import (
     BatchInvalid,
@@ -59,6 +60,7 @@ Appended = tuple[Replica, int, int, bool]
 """An appended batch: (replica, base offset, offset after the last record, whether it is a
 duplicate)."""
 _UNKNOWN_OFFSET = -1
+_REFUSALS = (BatchRefused, NotEnoughReplicas, SequenceRefused, NotThisProducersId, StorageFailed)
 
 
 class Appending:
@@ -199,8 +201,11 @@ def _append(
             )
         if request.acks == ALL:
             replica.check_insync()
-        base, last, is_duplicate = append(broker, replica, records, request.exchange.version)
-    except (BatchRefused, NotEnoughReplicas, SequenceRefused, StorageFailed) as error:
+        exchange = request.exchange
+        base, last, is_duplicate = append(
+            broker, exchange.connection, replica, records, exchange.version
+        )
+    except _REFUSALS as error:
         if isinstance(error, StorageFailed):
             broker.partitions.touch(replica)
         broker.count_refused(replica.partition, type(error))

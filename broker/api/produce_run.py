@@ -21,6 +21,7 @@ from skidway.broker.api.produce_append import append
 from skidway.broker.api.produce_shape import Shape, Shapes
 from skidway.broker.broker import Broker
 from skidway.broker.log.files import StorageFailed
+from skidway.broker.log.producer_id import NotThisProducersId
 from skidway.broker.log.producer_state import SequenceRefused
 from skidway.broker.log.validation import BatchRefused
 from skidway.broker.network.connection import Connection
@@ -159,8 +160,8 @@ def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> b
     if not config.contiguous or config.append_time or config.min_insync_replicas > 1:
         return False
     try:
-        base, last, duplicate = append(broker, replica, records, shape.version)
-    except (BatchRefused, SequenceRefused, StorageFailed):
+        base, last, duplicate = append(broker, connection, replica, records, shape.version)
+    except (BatchRefused, SequenceRefused, NotThisProducersId, StorageFailed):
         return False
     if duplicate:
         return False

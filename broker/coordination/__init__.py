@@ -13,6 +13,7 @@
     /controller                                ephemeral: the broker to which clients send requests
                                                to create topics
     /latest_producer_id_block                  {"block_start", "block_end", ...}
+    /producer_id_key                           {"key": ...}: see `log.producer_id`; Kafka has none
 
     documents     the paths of the nodes, and their contents
     consumers     the content of a node that stores a committed offset
@@ -29,7 +30,7 @@
     access_reader reads users and rules, as `reader` the catalog
     session       the thread that carries out all operations; registers the broker again after the
                   session was lost
-    producer_ids  assigns producer ids from the block that this broker owns
+    producer_ids  assigns producer ids with the numbers of the block that this broker owns
 
 While the broker runs, only the session's thread waits for ZooKeeper's answers, and the broker's
 event loop never does: the loop submits a job to the session, and the session posts the outcome to

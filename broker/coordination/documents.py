@@ -22,6 +22,7 @@ TOPIC_CONFIGS = "/config/topics"
 DELETE_TOPICS = "/admin/delete_topics"
 CONTROLLER = "/controller"
 PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+PRODUCER_ID_KEY = "/producer_id_key"
 
 
 class DocumentRefused(SkidwayError):
@@ -198,12 +199,25 @@ def producer_id_block(broker_id: int, first: int, last: int) -> bytes:
 
 
 def read_producer_id_block(path: str, data: bytes) -> int:
-    """Returns the last id of the newest block, from the content of /latest_producer_id_block."""
+    """Returns the last number of the newest block, from /latest_producer_id_block."""
     content = _load(path, data)
     try:
         return int(content["block_end"])
     except (KeyError, TypeError, ValueError) as error:
         raise DocumentRefused(f"ZooKeeper's node {path} has no block_end") from error
+
+
+def producer_id_key(key: bytes) -> bytes:
+    """Returns the content of /producer_id_key."""
+    return _dump({"version": 1, "key": key.hex()})
+
+
+def read_producer_id_key(path: str, data: bytes) -> bytes:
+    """Returns the key, from the content of /producer_id_key."""
+    try:
+        return bytes.fromhex(_field(path, _load(path, data), "key", str))
+    except ValueError as error:
+        raise DocumentRefused(f"the key in ZooKeeper's node {path} is not hexadecimal") from error
 
 
 def _endpoints(path: str, content: dict[str, Any]) -> tuple[Endpoint, ...]:

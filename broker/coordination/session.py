@@ -162,6 +162,11 @@ class ZooKeeperSession:
         self._granted = self.access_reader.read(written)
         return self._granted
 
+    def producer_id_key(self) -> bytes:
+        """Returns the key of the cluster's producer ids. Runs on the calling thread; must be called
+        before `start`. Raises SkidwayError."""
+        return store.producer_id_key(self._coordinator)
+
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
         """Writes a partition's state, and returns the state that ZooKeeper then has. Runs on the
         calling thread; must be called before `start`. Raises SkidwayError."""

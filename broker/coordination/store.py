@@ -11,6 +11,7 @@ faster.
 from __future__ import annotations
 
 import contextlib
+import secrets
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +25,7 @@ from skidway.broker.coordination import consumers, documents, stored_groups
 from skidway.broker.coordination.answers import answered
 from skidway.broker.coordination.documents import DocumentRefused, Registration
 from skidway.broker.log.checkpoints import encode_id
+from skidway.broker.log.producer_id import NUMBERS
 from skidway.coordination import Coordinator
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from skidway.kafka import gaps, group_nodes
@@ -31,7 +33,7 @@ from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
 PRODUCER_IDS_A_BLOCK = 1000
-PRODUCER_ID_MAX = (1 << 63) - 1
+_KEY_BYTES = 32
 REMOVED_AT_ONCE = 500
 """One transaction removes at most this many nodes, because ZooKeeper closes the connection if a
 request has more than 1 MB.
@@ -58,11 +60,24 @@ class TooManyGaps(SkidwayError):
 def cluster_id(coordinator: Coordinator) -> str:
     """Returns the cluster's id. If the cluster has none yet, creates it."""
     path = documents.CLUSTER_ID
-    coordinator.create_if_absent(path, documents.cluster_id(encode_id(uuid.uuid4())))
+    new = documents.cluster_id(encode_id(uuid.uuid4()))
+    return documents.read_cluster_id(path, _made(coordinator, path, new))
+
+
+def producer_id_key(coordinator: Coordinator) -> bytes:
+    """Returns the key of the cluster's producer ids. If there is none yet, creates it."""
+    path = documents.PRODUCER_ID_KEY
+    new = documents.producer_id_key(secrets.token_bytes(_KEY_BYTES))
+    return documents.read_producer_id_key(path, _made(coordinator, path, new))
+
+
+def _made(coordinator: Coordinator, path: str, content: bytes) -> bytes:
+    """Returns the content of a node that never changes. If there is none yet, creates it."""
+    coordinator.create_if_absent(path, content)
     found = coordinator.get(path)
     if found is None:
         raise SkidwayError(f"ZooKeeper's node {path} vanished while it was read")
-    return documents.read_cluster_id(path, found.data)
+    return found.data
 
 
 def register(
@@ -349,9 +364,9 @@ def lead(
 
 
 def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
-    """Takes a new block of producer ids. The new ids are higher than the ids of every earlier
-    block, and higher than `above`. Returns the block's first and last id. Raises StateRefused if
-    all ids are used up.
+    """Takes a new block of numbers for producer ids. They are higher than those of every earlier
+    block, and higher than `above`. Returns the first and the last one. Raises StateRefused if all
+    numbers are used up.
     """
     path = documents.PRODUCER_ID_BLOCK
     for _ in range(_ATTEMPTS_MAX):
@@ -359,14 +374,14 @@ def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> t
         last = -1 if found is None else documents.read_producer_id_block(path, found.data)
         first = max(last, above) + 1
         end = first + PRODUCER_IDS_A_BLOCK - 1
-        if end > PRODUCER_ID_MAX:
+        if end >= NUMBERS:
             raise StateRefused(f"ZooKeeper's node {path} says that all producer ids are used up")
         content = documents.producer_id_block(broker_id, first, end)
         if found is None:
             done = coordinator.create_if_absent(path, content)
         else:
             done = coordinator.set_versioned(path, content, found.version)
-        # If an earlier attempt took a block, but its answer was lost, the ids of that block are
+        # If an earlier attempt took a block, but its answer was lost, the numbers of that block are
         # never used.
         if done:
             return first, end

@@ -42,6 +42,7 @@ Layers, each of which imports only layers that come earlier in this list::
     segment          one .log with its indexes
     torn_tail        what a crash has left behind the last whole batch
     config           the settings of a topic that apply to its logs
+    producer_id      which producer ids there are, and to whom they belong
     producer_state   the last five batches of each idempotent producer
     validation       checks the batches that producers send
     leader_epochs    where each leader epoch began

@@ -86,6 +86,21 @@ def expire(
     return found
 
 
+def bound_producers(logs: Iterable[PartitionLog], limit: int) -> TopicPartition | None:
+    """If the logs remember more than `limit` producers, lets the log that remembers the most forget
+    a quarter of them. Returns the log's partition, or None if there are not too many."""
+    count, largest = 0, None
+    for each in logs:
+        own = len(each.producers.producers)
+        count += own
+        if largest is None or own > len(largest.producers.producers):
+            largest = each
+    if largest is None or count <= limit:
+        return None
+    largest.producers.forget_oldest(len(largest.producers.producers) // 4 + 1)
+    return largest.partition
+
+
 def take_below_start(each: PartitionLog) -> list[Path]:
     """Takes the segments out of a log whose records are all below the log start offset. Returns the
     files that the caller has to delete. Raises StorageFailed."""

@@ -384,7 +384,7 @@ class LogManager:
         return None
 
     def highest_producer_id(self) -> int:
-        """Returns the highest producer id below GIVEN_ID_END in any log; -1 if there is none."""
+        """Returns the highest producer id below ID_END in any log; -1 if there is none."""
         return max((each.producers.highest_id for each in self.logs.values()), default=-1)
 
     def held(self) -> dict[TopicPartition, tuple[str, ...]]:
@@ -399,6 +399,10 @@ class LogManager:
         `producer_expiration_ms` ago."""
         now_ms = self._retention_clock.now_ms()
         return expiration.expire(self.logs.values(), now_ms, held_from, producer_expiration_ms)
+
+    def bound_producers(self, limit: int) -> TopicPartition | None:
+        """Forgets producers if the logs remember more than `limit`: see `expiration`."""
+        return expiration.bound_producers(self.logs.values(), limit)
 
     def delete_below_start(
         self, partitions: Iterable[TopicPartition], done: Callable[[], None]

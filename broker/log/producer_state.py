@@ -38,15 +38,10 @@ from typing import NamedTuple
 
 import google_crc32c
 
+from skidway.broker.log.producer_id import ID_END
 from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
-GIVEN_ID_END = 1 << 62
-"""Brokers assign only producer ids below this limit. A new id must be higher than the ids in the
-logs. But ids at or above the limit do not count, because they come from clients, which may send any
-id. If these ids counted, one batch with the largest possible id would leave no ids for new
-producers.
-"""
 CRC_UNKNOWN = 0
 """The value for an unknown CRC. With LogAppendTime, the broker changes the timestamps in a
 producer's batch, and replaces the batch's CRC. So when the log is read again, the CRC of the bytes
@@ -99,7 +94,7 @@ class Producer(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerState:
-    """All producers of one partition, and the highest of their ids that is below GIVEN_ID_END."""
+    """All producers of one partition, and the highest of their ids that is below ID_END."""
 
     producers: dict[int, Producer] = field(default_factory=dict)
     highest_id: int = NO_PRODUCER_ID
@@ -139,7 +134,7 @@ class ProducerState:
         else:
             batches = (*known.batches[1 - BATCHES_KEPT :], batch)
         self.producers[producer_id] = Producer(header.producer_epoch, now_ms, batches)
-        if producer_id < GIVEN_ID_END:
+        if producer_id < ID_END:
             self.highest_id = max(self.highest_id, producer_id)
 
     def go_on(self, later: ProducerState) -> None:
@@ -161,6 +156,12 @@ class ProducerState:
         for key in old:
             del self.producers[key]
         return len(old)
+
+    def forget_oldest(self, count: int) -> None:
+        """Forgets so many of the producers whose last append was the longest ago."""
+        by_age = sorted(self.producers, key=lambda each: self.producers[each].last_append_ms)
+        for key in by_age[:count]:
+            del self.producers[key]
 
 
 def _check_new_epoch(header: BatchHeader, known: Producer) -> None:

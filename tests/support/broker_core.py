@@ -30,6 +30,7 @@ from skidway.broker.groups.coordinator import Groups
 from skidway.broker.groups.job_queue import JobQueue
 from skidway.broker.log.flusher import WorkOutcome, timed
 from skidway.broker.log.log_manager import LogManager
+from skidway.broker.log.producer_id import number_of
 from skidway.broker.network.listener_tls import ListenerTls
 from skidway.broker.network.loop import Limits, Loop
 from skidway.broker.network.transport import PlainTransport, TlsTransport, Transport
@@ -193,7 +194,7 @@ class BrokerCore:
         topics.load(logs.discover())
 
         def take_block(taken: Callable[[Any], None]) -> None:
-            above = logs.highest_producer_id()
+            above = number_of(logs.highest_producer_id())
             session.submit(lambda zk: store.producer_id_block(zk, own.broker_id, above), taken)
 
         jobs = JobQueue(session.submit, self.loop.call_later, self.clock.monotonic, topics.topic_id)
@@ -205,7 +206,7 @@ class BrokerCore:
         authorizer = settings.authorizer(SecurityLog(self.clock.monotonic))
         self.broker = Broker(
             settings, self.clock, self.loop, logs, partitions, purgatory, topics,
-            ProducerIds(take_block), groups, GroupAdministration(groups, session),
+            ProducerIds(b"key", take_block), groups, GroupAdministration(groups, session),
             AccessControl(self.logins, authorizer, self.loop, session),
         )  # fmt: skip
         self.loop.serve(Requests(self.broker, self.clock))

@@ -22,6 +22,7 @@ SHELL = "org.apache.hadoop.fs.FsShell"
 DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 SECURED = {"hadoop.security.authentication": "kerberos", "hadoop.security.authorization": "true"}
 SERVICES = ("nn", "dn", "HTTP")
+RUNNING = r"\"ActorState\":\"RUNNING\""
 WEB_FOLDERS = ("hdfs", "datanode", "static")
 LOG4J = """log4j.rootLogger=WARN,stderr
 log4j.appender.stderr=org.apache.log4j.ConsoleAppender
@@ -182,7 +183,7 @@ class Hdfs:
             and self._says(self.http_port, "NameNode,name=NameNodeInfo", '"Safemode" : ""')
             # For minutes, the NameNode takes a DataNode that was killed for a live one.
             and all(
-                self._says(port, "DataNode,name=DataNodeInfo", r'\"ActorState\":\"RUNNING\"')
+                self._says(port, "DataNode,name=DataNodeInfo", RUNNING)
                 for port in self._data_node_ports
             )
         )

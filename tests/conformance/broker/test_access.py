@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import threading
 import time
@@ -23,6 +24,7 @@ from skidway.kafka.client import Client
 from skidway.kafka.client.acls import create_acls, delete_acls, describe_acls
 from skidway.kafka.client.scram_credentials import delete_credentials
 from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from skidway.kafka.protocol.sasl_authenticate import (
     SaslAuthenticateRequest,
     SaslAuthenticateResponse,
@@ -130,6 +132,47 @@ def test_a_removed_rule_counts_from_its_answer(cluster: SecuredBroker) -> None:
         assert sent[accepted - 1] <= answered_at[0]
     with RawClient(cluster.broker.port) as reader:
         assert reader.produce(TOPIC, batch(), acks=1).base_offset == accepted + 1
+
+
+@pytest.mark.parametrize("mode", ["enforce", "warn"])
+def test_a_producer_id_is_its_principals(tmp_path: Path, zookeeper: str, mode: str) -> None:
+    """Whoever may write to a topic cannot end the epoch of another's producer there, nor take its
+    sequence or an id that will be given; if the rules are not enforced, it is only logged. What
+    Kafka's own clients do with the answer, a new id helps: it is UNKNOWN_PRODUCER_ID."""
+    with SecuredBroker(tmp_path, zookeeper, authorizer_mode=mode).running() as cluster:
+        cluster.create_topic(TOPIC)
+        for user in (USER, "eve"):
+            cluster.add_user(user)
+        acls = [dataclasses.replace(WRITE, principal=f"User:{x}") for x in (USER, "eve")]
+        with Client(cluster.plain) as admin:
+            create_acls(admin, acls)
+        with SecuredClient(cluster, USER) as ada, SecuredClient(cluster, "eve") as eve:
+            id_, other = new_id(ada), new_id(eve)
+            assert (sent(ada, id_, 0), sent(eve, other, 0)) == (ErrorCode.NONE, ErrorCode.NONE)
+            tries = [(id_, 1), (id_, 0), (id_ + 1, 0), (1 << 62, 0), (7, 0)]
+            answers = {sent(eve, *each, epoch=each[1] ^ 1) for each in tries}
+            if mode == "enforce":
+                assert answers == {ErrorCode.UNKNOWN_PRODUCER_ID}
+                assert [sent(ada, id_, each) for each in (1, 2)] == [ErrorCode.NONE] * 2
+            else:
+                assert ErrorCode.NONE in answers
+    told = cluster.broker.program.output()
+    assert '"operation": "IDEMPOTENT_WRITE"' in told
+
+
+def new_id(client: SecuredClient) -> int:
+    """Asks for a producer id."""
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+    answer = client.ask(request, 4, InitProducerIdResponse)
+    assert isinstance(answer, InitProducerIdResponse)
+    assert answer.error_code == 0
+    return answer.producer_id
+
+
+def sent(client: SecuredClient, id_: int, sequence: int, epoch: int = 0) -> ErrorCode:
+    """Sends a batch of a producer. Returns the error of the answer."""
+    data = batch(b"x", producer_id=id_, epoch=epoch, sequence=sequence)
+    return ErrorCode(client.produce(TOPIC, data).error_code)
 
 
 def test_whoever_is_let_in_learns_the_name_of_the_cluster(cluster: SecuredBroker) -> None:

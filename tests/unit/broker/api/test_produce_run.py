@@ -8,6 +8,7 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -70,6 +71,7 @@ class Broker:
         self.loop = Answers()
         self.login_ends_at = math.inf
         self.counts = Counts()
+        self.access = SimpleNamespace(authorizer=SimpleNamespace(mode="off"))
         self.now_ms = NOW_MS
         self.stopping = False
         self.appended: list[Any] = []

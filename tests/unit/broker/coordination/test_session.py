@@ -14,6 +14,7 @@ from skidway.broker.coordination import documents, store
 from skidway.broker.coordination.access_reader import Granted
 from skidway.broker.coordination.documents import Registration
 from skidway.broker.coordination.session import Job, ZooKeeperSession
+from skidway.broker.log.producer_id import NUMBERS
 from skidway.coordination import SessionState
 from skidway.errors import SkidwayError, StateRefused, Unreachable
 from support.clock import ManualClock
@@ -197,12 +198,24 @@ def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
     assert store.producer_id_block(Nodes(), 1, 7000) == (7001, 8000)  # type: ignore[arg-type]
 
 
-def test_producer_ids_end_where_their_type_ends() -> None:
-    """When all producer ids up to the largest int64 are used up, a producer that asks for an id
-    gets an error."""
+def test_producer_ids_come_to_an_end() -> None:
+    """When all numbers of producer ids are used up, a producer that asks for an id gets an
+    error."""
     path = documents.PRODUCER_ID_BLOCK
-    last = (1 << 63) - 1
+    last = NUMBERS - 1
     tree: Any = Nodes(**{path: documents.producer_id_block(1, 0, last - 1000)})
     assert store.producer_id_block(tree, 1, -1) == (last - 999, last)
     with pytest.raises(StateRefused, match="used up"):
         store.producer_id_block(tree, 1, -1)
+
+
+def test_the_key_of_producer_ids_stays() -> None:
+    """The first broker makes the key of the cluster's producer ids; all others use the same."""
+    tree: Any = Nodes()
+    key = store.producer_id_key(tree)
+    assert len(key) == 32
+    assert store.producer_id_key(tree) == key
+    assert store.producer_id_key(Nodes()) != key  # type: ignore[arg-type]
+    tree.content[documents.PRODUCER_ID_KEY] = b'{"version": 1, "key": "no"}'
+    with pytest.raises(documents.DocumentRefused, match="not hexadecimal"):
+        store.producer_id_key(tree)

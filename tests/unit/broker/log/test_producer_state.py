@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skidway.broker.log.expiration import bound_producers
 from skidway.broker.log.producer_state import (
     InvalidProducerEpoch,
     OutOfOrderSequence,
@@ -105,6 +106,24 @@ def test_producers_are_forgotten_by_append_time() -> None:
     assert list(state.producers) == [9]
     assert state.expire(3000) == 1
     assert state.highest_id == 9
+
+
+def test_the_log_with_most_producers_forgets_if_there_are_too_many(tmp_path: Path) -> None:
+    """If the broker remembers too many producers, the log that remembers the most forgets those
+    that have appended nothing for longest. Other logs, and producers that go on, lose nothing."""
+    folders = tmp_path / "a", tmp_path / "b"
+    for each in folders:
+        each.mkdir()
+    crowded, other = map(open_in, folders)
+    for number in range(8):
+        append(crowded, batch(b"x", producer_id=number, epoch=0, sequence=0), now_ms=number)
+    append(crowded, batch(b"x", producer_id=0, epoch=0, sequence=1), now_ms=9)
+    append(other, batch(b"x", producer_id=7, epoch=0, sequence=0), now_ms=0)
+    assert bound_producers([other, crowded], 9) is None
+    assert bound_producers([other, crowded], 8) == crowded.partition
+    assert [*crowded.producers.producers] == [0, 4, 5, 6, 7]
+    assert [*other.producers.producers] == [7]
+    assert crowded.producers.highest_id == 7
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4), st.booleans())))
