@@ -38,7 +38,7 @@ CODES: Final[Mapping[type[Exception], ErrorCode]] = {
     InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
     NoCredential: ErrorCode.RESOURCE_NOT_FOUND,
     NoRoom: ErrorCode.POLICY_VIOLATION,
-    NotThisProducersId: ErrorCode.UNKNOWN_PRODUCER_ID,
+    NotThisProducersId: ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
     OffsetOutside: ErrorCode.OFFSET_OUT_OF_RANGE,
     OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,

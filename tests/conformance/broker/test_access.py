@@ -137,8 +137,7 @@ def test_a_removed_rule_counts_from_its_answer(cluster: SecuredBroker) -> None:
 @pytest.mark.parametrize("mode", ["enforce", "warn"])
 def test_a_producer_id_is_its_principals(tmp_path: Path, zookeeper: str, mode: str) -> None:
     """Whoever may write to a topic cannot end the epoch of another's producer there, nor take its
-    sequence or an id that will be given; if the rules are not enforced, it is only logged. What
-    Kafka's own clients do with the answer, a new id helps: it is UNKNOWN_PRODUCER_ID."""
+    sequence or an id that will be given; if the rules are not enforced, it is only logged."""
     with SecuredBroker(tmp_path, zookeeper, authorizer_mode=mode).running() as cluster:
         cluster.create_topic(TOPIC)
         for user in (USER, "eve"):
@@ -152,7 +151,7 @@ def test_a_producer_id_is_its_principals(tmp_path: Path, zookeeper: str, mode: s
             tries = [(id_, 1), (id_, 0), (id_ + 1, 0), (1 << 62, 0), (7, 0)]
             answers = {sent(eve, *each, epoch=each[1] ^ 1) for each in tries}
             if mode == "enforce":
-                assert answers == {ErrorCode.UNKNOWN_PRODUCER_ID}
+                assert answers == {ErrorCode.INVALID_PRODUCER_ID_MAPPING}
                 assert [sent(ada, id_, each) for each in (1, 2)] == [ErrorCode.NONE] * 2
             else:
                 assert ErrorCode.NONE in answers
