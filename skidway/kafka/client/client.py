@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,7 +24,7 @@ from skidway.kafka.client.cluster import (
     cluster_of,
     parse_bootstrap,
 )
-from skidway.kafka.client.metadata import Metadata, metadata_call
+from skidway.kafka.client.metadata import Metadata, SharedMetadataCall, metadata_call
 from skidway.kafka.client.network import Network
 from skidway.kafka.client.session import Channel, ClientSession, Disconnected, Inbox
 from skidway.kafka.client.waiting import SelectorWatcher
@@ -36,6 +36,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.own_process import OwnProcess
 
 _RETRY_WAIT_S = 0.05
+_EACH_WITHIN_S = 5.0
 
 
 # This class has more than 25 methods: one for each request to a cluster, and the loop that waits
@@ -120,6 +121,34 @@ class Client:
         cluster = cluster_of(self._ask(metadata_call(topics), choose))
         self.picture.learned(cluster)
         return cluster
+
+    def metadata_of_each(
+        self, timeout_ms: int, topics: Sequence[str] | None = None
+    ) -> tuple[dict[Address, Cluster], dict[Address, str]]:
+        """Returns the same as `metadata`, but as each broker of the cluster knows it; and, for each
+        broker that does not answer, why. Waits no longer than `timeout_ms` for the next answer.
+
+        Asks, all at the same time, the addresses to which this client is connected (if there are
+        none, those that it knows), and then the brokers that the answers name, until all that any
+        answer names have been asked. Raises BrokerUnreachable if nobody answers.
+        """
+        call = SharedMetadataCall(topics)
+        known = self.picture.addresses()
+        wanted = {x for x in known if self.session.is_ready(x, Channel.MAIN)} or set(known)
+        found: dict[Address, Cluster] = {}
+        failed: dict[Address, str] = {}
+        named: set[Address] = set()
+        while wanted:
+            answers, errors = self._ask_each(dict.fromkeys(wanted, call), timeout_ms / 1000)
+            found |= answers
+            failed |= errors
+            named |= {each.address for x in answers.values() for each in x.brokers.values()}
+            wanted = named - found.keys() - failed.keys()
+        if not found:
+            raise self._unreachable(timeout_ms / 1000)
+        self.picture.learned(next(found[x] for x in known if x in found))
+        self._connect(x for x in known if x not in found and x not in failed)
+        return found, {address: why for address, why in failed.items() if address in named}
 
     def list_offsets(
         self, times: Mapping[TopicPartition, int], isolation_level: int | None = None
@@ -257,18 +286,17 @@ class Client:
         raise BrokerUnreachable("the cluster has no broker now")
 
     def config_of_brokers(self, key: str) -> dict[str, str]:
-        """Returns one setting of each broker that has the setting, answers, and lets this client
-        see it, by the broker's address."""
-        found = {}
-        for number, broker in sorted(self.metadata(()).brokers.items()):
-            call = requests.describe_configs_call(ResourceType.BROKER, [str(number)], (key,))
-            try:
-                answer = requests.configs_of_broker(self._ask(call, _always(broker.address)))
-            except BrokerUnreachable:
-                continue
-            if key in answer:
-                found[str(broker.address)] = answer[key]
-        return found
+        """Returns one setting of each broker that has the setting, answers soon, and lets this
+        client see it, by the broker's address."""
+        calls = {
+            broker.address: requests.describe_configs_call(
+                ResourceType.BROKER, [str(number)], (key,)
+            )
+            for number, broker in sorted(self.metadata(()).brokers.items())
+        }
+        answers, _ = self._ask_each(calls, _EACH_WITHIN_S)
+        told = {x: requests.configs_of_broker(answers[x]) for x in calls if x in answers}
+        return {str(address): configs[key] for address, configs in told.items() if key in configs}
 
     def ask_any(self, call: Call) -> Any:
         """Sends a request of another module of this package to any broker. Returns the response."""
@@ -338,6 +366,47 @@ class Client:
                 if not isinstance(answer.error, Disconnected):
                     raise answer.error
         raise self._unreachable(self.request_timeout_ms / 1000)
+
+    def _ask_each(
+        self, calls: Mapping[Address, Call], timeout_s: float
+    ) -> tuple[dict[Address, Any], dict[Address, str]]:
+        """Asks several brokers at the same time. Returns their responses, and, for each broker that
+        does not answer, why. Gives up when no answer has come for `timeout_s`. If a connection
+        ends, asks once more, unless the broker could not be reached before either."""
+        deadline = self.clock.monotonic() + timeout_s
+        inbox: Inbox = deque()
+        found: dict[Address, Any] = {}
+        failed = {x: why for x in calls if (why := self.session.failure(x, Channel.MAIN))}
+        waiting, tickets = list(calls), dict[int, Address]()
+        while (waiting or tickets) and (now := self.clock.monotonic()) < deadline:
+            for address in [x for x in waiting if self.session.usable(x, Channel.MAIN, now)]:
+                waiting.remove(address)
+                ticket = self.session.submit(address, Channel.MAIN, calls[address], inbox, now)
+                tickets[ticket] = address
+            if not inbox:
+                self.wait(min(_RETRY_WAIT_S, deadline - now) if waiting else deadline - now)
+            while inbox:
+                answer = inbox.popleft()
+                address = tickets.pop(answer.ticket)
+                if answer.error is None:
+                    found[address] = answer.response
+                    deadline = self.clock.monotonic() + timeout_s
+                    continue
+                if isinstance(answer.error, Disconnected) and address not in failed:
+                    waiting.append(address)
+                failed[address] = str(answer.error)
+        for ticket in tickets:
+            self.session.forget(ticket)
+        late = "no answer in time"
+        return found, {x: failed.get(x, f"{x}: {late}") for x in calls if x not in found}
+
+    def _connect(self, addresses: Iterable[Address]) -> None:
+        """Begins to connect to addresses, and waits for none."""
+        now = self.clock.monotonic()
+        for address in addresses:
+            if self.session.usable(address, Channel.MAIN, now):
+                call = metadata_call(())
+                self.session.forget(self.session.submit(address, Channel.MAIN, call, deque(), now))
 
     def _is_refused(self, waited_s: float) -> bool:
         limit_ms = self._refused_timeout_ms

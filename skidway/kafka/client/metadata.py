@@ -9,10 +9,11 @@ a lost connection shows that a leader may have changed, but it waits between two
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import cast
 
 from skidway.kafka.client.backoff import Backoff
-from skidway.kafka.client.calls import MessageCall
+from skidway.kafka.client.calls import Buffer, MessageCall
 from skidway.kafka.client.cluster import Address, Cluster, cluster_of
 from skidway.kafka.client.session import Channel, ClientSession, Inbox
 from skidway.kafka.errors import ErrorCode
@@ -37,6 +38,29 @@ def metadata_call(topics: Iterable[str] | None) -> MessageCall:
     wanted = None if topics is None else tuple(MetadataRequestTopic(name=t) for t in topics)
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     return MessageCall(ApiKey.METADATA, lambda _: request, MetadataResponse)
+
+
+class SharedMetadataCall:
+    """One Metadata request to several brokers. Its response is a `Cluster`. Equal answers are
+    decoded only once: in a large cluster, this takes most of the time."""
+
+    api = ApiKey.METADATA
+    is_answered = True
+
+    def __init__(self, topics: Iterable[str] | None) -> None:
+        self._call = metadata_call(topics)
+        self._read: dict[tuple[int, bytes], Cluster] = {}
+
+    def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:
+        """Returns the request in one piece."""
+        return self._call.frame(version, correlation_id, client_id)
+
+    def read(self, body: memoryview, version: int) -> Cluster:
+        """Returns what the broker knows."""
+        key = version, bytes(body)
+        if key not in self._read:
+            self._read[key] = cluster_of(cast("MetadataResponse", self._call.read(body, version)))
+        return self._read[key]
 
 
 class Metadata:
