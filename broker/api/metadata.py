@@ -57,7 +57,8 @@ _log = log.get(__name__)
 
 def handle(broker: Broker, exchange: Exchange) -> None:
     """If the broker has stored the answer to a request with the same version and body, sends this
-    answer. Otherwise makes the answer from the catalog.
+    answer. Otherwise makes the answer from the catalog. Its order is that of names and numbers, so
+    that brokers give equal answers: a client decodes those only once.
     """
     answers, listener = broker.metadata_answers, exchange.connection.listener
     kept = answers.get(exchange.version, exchange.body, listener, exchange.access)
@@ -80,7 +81,7 @@ def _response(broker: Broker, exchange: Exchange) -> MetadataResponse:
     if request.wants_all(exchange.version):
         topics = [
             _topic(broker, each, reached)
-            for each in catalog.topics.values()
+            for _, each in sorted(catalog.topics.items())
             if exchange.shows(TOPIC, each.name)
         ]
     else:
@@ -97,7 +98,7 @@ def _response(broker: Broker, exchange: Exchange) -> MetadataResponse:
         operations = exchange.cluster_operations
     brokers = tuple(
         MetadataResponseBroker(node_id=broker_id, host=each.host, port=each.port)
-        for broker_id, each in reached.items()
+        for broker_id, each in sorted(reached.items())
     )
     return MetadataResponse(
         brokers=brokers,
