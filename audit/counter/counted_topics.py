@@ -5,16 +5,25 @@ compacted topic, and a topic that it has counted before and does not find any mo
 brokers say that the topic was deleted. If the brokers do not tell the settings of a topic, nobody
 knows whether it is a mirror of another topic. Then the counter counts all others, but vouches for
 none.
+
+A record lies in a log only at a broker that knows its partition. But a broker that is cut off from
+ZooKeeper, or from the other brokers of Apache Kafka, answers from an old catalogue as if it were
+sure. So each look asks every broker of the cluster, and the answers are believed only if all agree
+about the topics of the counter. Otherwise the look fails, and nothing is counted anew, forgotten,
+or taken for deleted. The counter cannot ask a broker that joined while all brokers to which the
+counter is connected, or which these name, were cut off.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from skidway import log
 from skidway.audit.counts import topic_patterns
 from skidway.audit.topic.messages import Tier
+from skidway.errors import SkidwayError
 from skidway.kafka.client import Client
 from skidway.kafka.client.cluster import Cluster, TopicMetadata
 from skidway.kafka.compaction import COMPACTED, is_compacted
@@ -24,6 +33,7 @@ from skidway.kafka.types import TopicPartition
 
 NOT_CHOSEN: Final = "the setting `topics` does not choose it any more"
 
+_LOOK_MS: Final = 2_000
 _GONE: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _log = log.get(__name__)
 
@@ -36,6 +46,10 @@ class Selection(NamedTuple):
     counted: Mapping[TopicPartition, Source]
     left_out: Mapping[Source, str]
     unread: Mapping[str, str]
+
+
+class TopicsUncertain(SkidwayError):
+    """The brokers do not agree about the topics, or one of them does not answer."""
 
 
 class CountedTopics:
@@ -60,8 +74,8 @@ class CountedTopics:
 
     def look(self, known: Iterable[Source]) -> Selection:
         """Asks the cluster for its topics. known: the source topics that the counter has counted.
-        Raises KafkaError."""
-        cluster = self._client.metadata()
+        Raises KafkaError, TopicsUncertain, and BrokerUnreachable if no broker answers."""
+        cluster = self._agreed()
         usable = [x for x, topic in cluster.topics.items() if topic.error is ErrorCode.NONE]
         chosen = topic_patterns.choose(self._patterns, usable)
         unread = self._learn(cluster, chosen)
@@ -71,13 +85,40 @@ class CountedTopics:
             self._compacted[x]: COMPACTED for x in keys if self._is_ours(x, self._compacted)
         }
         here = {*counted.values(), *left_out, *self._deleted}
-        left_out |= self._missed(cluster, [x for x in known if x not in here], unread)
+        left_out |= self._missed([x for x in known if x not in here], unread)
+        self._deleted.difference_update(counted.values())
         partitions = {
             TopicPartition(name, partition.index): source
             for name, source in counted.items()
             for partition in cluster.topics[name].partitions
         }
         return Selection(partitions, left_out, unread)
+
+    def _agreed(self, names: Sequence[str] | None = None) -> Cluster:
+        """Returns what all brokers say of these topics, or, without names, of those that the
+        patterns choose."""
+        answers, failed = self._client.metadata_of_each(_LOOK_MS, names)
+        if failed:
+            raise TopicsUncertain(f"a broker does not answer: {next(iter(failed.values()))}")
+        (first, cluster), *others = answers.items()
+        shown = self._shown(cluster, names)
+        for address, other in others:
+            if other is cluster:  # the client decodes equal answers only once
+                continue
+            differing = shown ^ self._shown(other, names)
+            if differing:
+                name = min(x[0] for x in differing)
+                raise TopicsUncertain(
+                    f"broker {address} does not show the topic {name} as broker {first} does"
+                )
+        return cluster
+
+    def _shown(
+        self, cluster: Cluster, names: Sequence[str] | None
+    ) -> set[tuple[str, ErrorCode, uuid.UUID | None, int]]:
+        chosen = topic_patterns.choose(self._patterns, cluster.topics) if names is None else names
+        topics = [cluster.topics[x] for x in chosen if x in cluster.topics]
+        return {(x.name, x.error, x.topic_id, len(x.partitions)) for x in topics}
 
     def _learn(self, cluster: Cluster, names: Iterable[str]) -> dict[str, str]:
         """Asks once for the settings of each topic name and id, and always for those of compacted
@@ -105,13 +146,10 @@ class CountedTopics:
             return False
         return self._is_mirrored == ((source.cluster, source.topic) != (self._cluster_name, key[0]))
 
-    def _missed(
-        self, cluster: Cluster, sources: Collection[Source], unread: Mapping[str, str]
-    ) -> dict[Source, str]:
+    def _missed(self, sources: Collection[Source], unread: Mapping[str, str]) -> dict[Source, str]:
         """Returns those of the source topics that still exist, and why they are not counted."""
         names = {source: self._name_of(source) for source in sources}
-        absent = sorted(set(names.values()) - cluster.topics.keys())
-        topics = {**(self._client.metadata(absent).topics if absent else {}), **cluster.topics}
+        topics = self._agreed(sorted(set(names.values()))).topics if names else {}
         found = {}
         for source, name in names.items():
             error = topics[name].error if name in topics else _GONE

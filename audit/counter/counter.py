@@ -30,7 +30,7 @@ from skidway import log
 from skidway.audit.counter import continuity, counted_until
 from skidway.audit.counter.batch_runs import Run, Runs
 from skidway.audit.counter.continuity import Following, Step
-from skidway.audit.counter.counted_topics import CountedTopics
+from skidway.audit.counter.counted_topics import NOT_CHOSEN, CountedTopics, TopicsUncertain
 from skidway.audit.counter.counted_until import NEVER, CountedUntil
 from skidway.audit.counter.state import CounterState, PartitionId, Progress
 from skidway.audit.counter.transactions import CountedTransactions, Known
@@ -46,6 +46,7 @@ from skidway.host_name import host_name
 from skidway.kafka import gaps
 from skidway.kafka.batch import CorruptBatch
 from skidway.kafka.client import EARLIEST, LATEST, Client, Fetched, Fetcher
+from skidway.kafka.compaction import COMPACTED
 from skidway.kafka.errors import KafkaError, OffsetOutOfRange
 from skidway.kafka.source import Source
 from skidway.kafka.types import TopicPartition
@@ -106,6 +107,7 @@ class Counter:
         self._commit_at = self._refresh_at = clock.monotonic()
         self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
         self._refreshed = NEVER  # every partition that was there at this time is counted
+        self._not_refreshed = ""  # why the last refresh has failed
 
     def turn(self, timeout_ms: int, *wake: int) -> None:
         """Finds new topics if a refresh is due, counts the records that have arrived, and commits
@@ -115,8 +117,12 @@ class Counter:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
             try:
                 self.refresh()
-            except KafkaError as error:  # a topic was deleted just now: the next refresh asks again
+            except (KafkaError, TopicsUncertain, Unreachable) as error:  # the next one asks again
+                self._not_refreshed = str(error)
+                if isinstance(error, Unreachable):
+                    raise
                 _log.warning("topics_not_refreshed", reason=str(error))
+                self._fetch_again()
         self._fetch(timeout_ms, *wake)
         if self._clock.monotonic() >= self._commit_at:
             self._commit_at = self._clock.monotonic() + self._settings.commit_interval_ms / 1000
@@ -156,18 +162,18 @@ class Counter:
 
     def refresh(self) -> None:
         """Begins to count new partitions, and stops counting deleted partitions. The partitions of
-        a topic that was deleted and created again count as deleted, and then as new."""
+        a topic that was deleted and created again count as deleted, and then as new. If the brokers
+        do not agree about the topics, changes nothing: the counter counts the same partitions as
+        before, and does not vouch for what comes later."""
         asked = self._clock.monotonic()
         wanted, self._left_out, self._unread = self._topics.look(self._state.sources)
         for tp in [tp for tp, x in self._partitions.items() if wanted.get(tp) != x.source]:
             self._forget(tp)
+        self._fetch_again()
         for tp, source in wanted.items():
             if tp not in self._partitions:
                 self._begin(tp, source)
-            elif self._seek_again and not self._partitions[tp].stopped:
-                self._fetcher.seek(tp, self._partitions[tp].following.fetch_offset)
-        self._seek_again, self._failure = False, ""
-        self._refreshed = asked
+        self._refreshed, self._not_refreshed = asked, ""
 
     def commit(self) -> None:
         """Stores positions, marks and the deltas of the records that were counted since the last
@@ -374,10 +380,17 @@ class Counter:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
-        """Notes that the fetcher has stopped fetching a partition. Therefore the next refresh tells
-        the fetcher again from which offset to fetch each partition that is not stopped."""
+        """Notes that the fetcher has stopped fetching a partition. Therefore, when the next refresh
+        is due, `_fetch_again` tells the fetcher from which offset to fetch each partition."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)
+
+    def _fetch_again(self) -> None:
+        if self._seek_again:
+            for tp, x in self._partitions.items():
+                if not x.stopped:
+                    self._fetcher.seek(tp, x.following.fetch_offset)
+        self._seek_again, self._failure = False, ""
 
     def _stop(self, tp: TopicPartition, counted: _Counted, reason: str) -> None:
         counted.stopped = reason
@@ -386,6 +399,11 @@ class Counter:
 
     def _examine(self) -> Health:
         stopped = {str(tp): x.stopped for tp, x in self._partitions.items() if x.stopped}
+        left_out = {
+            f"{source.topic} of {source.cluster}": reason
+            for source, reason in self._left_out.items()
+            if reason not in (COMPACTED, NOT_CHOSEN)
+        }
         _STOPPED.set(len(stopped))
         _LAG.set(self.lag)
         detail = {
@@ -397,6 +415,9 @@ class Counter:
             "failed": self._failure,
             "compacted": self._topics.compacted,
             "unread": dict(self._unread),
+            "left_out": left_out,
+            "not_refreshed": self._not_refreshed,
             "open_transactions": self._transactions.long_open(self._fetcher.open_transactions),
         }
-        return Health(not (stopped or self._failure or self._unread), detail)
+        wrong = stopped or self._failure or self._unread or left_out or self._not_refreshed
+        return Health(not wrong, detail)

@@ -21,6 +21,7 @@ from skidway.kafka.batch import CorruptBatch, EncodedBatch, seal, stamp, unpack_
 from skidway.kafka.client import (
     EARLIEST,
     READ_UNCOMMITTED,
+    Address,
     Broker,
     BufferFull,
     Cluster,
@@ -91,6 +92,8 @@ class MemoryCluster:
         """Topics that the brokers do not show, with the error for who asks for them by name."""
         self.secret: dict[str, ErrorCode] = {}
         """Topics of which the brokers do not tell the settings."""
+        self.others: dict[Address, dict[str, MemoryTopic] | None] = {}
+        """Further brokers, each with the topics that it shows; None for one that is silent."""
 
     def create(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
@@ -101,6 +104,13 @@ class MemoryCluster:
 
     def log(self, tp: TopicPartition) -> MemoryLog:
         return self.topics[tp.topic].logs[tp.partition]
+
+
+def _described(name: str, topic: MemoryTopic | None) -> TopicMetadata:
+    if topic is None:
+        return TopicMetadata(name, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ())
+    partitions = tuple(Partition(i, 1, 0, (1,), (1,)) for i in range(len(topic.logs)))
+    return TopicMetadata(name, topic.topic_id, ErrorCode.NONE, partitions)
 
 
 class MemoryClient:
@@ -115,14 +125,23 @@ class MemoryClient:
         names = shown if topics is None else topics
         return Cluster(self.cluster.cluster_id, 1, {}, {n: self._topic(n) for n in names})
 
+    def metadata_of_each(
+        self, timeout_ms: int, topics: Sequence[str] | None = None
+    ) -> tuple[dict[Address, Cluster], dict[Address, str]]:
+        found, failed = {Address("memory", 9092): self.metadata(topics)}, {}
+        for address, shown in self.cluster.others.items():
+            if shown is None:
+                failed[address] = f"{address}: no answer in time"
+                continue
+            names = shown if topics is None else topics
+            known = {name: _described(name, shown.get(name)) for name in names}
+            found[address] = Cluster(self.cluster.cluster_id, 1, {}, known)
+        return found, failed
+
     def _topic(self, name: str) -> TopicMetadata:
         if name in self.cluster.hidden:
             return TopicMetadata(name, None, self.cluster.hidden[name], ())
-        topic = self.cluster.topics.get(name)
-        if topic is None:
-            return TopicMetadata(name, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ())
-        partitions = tuple(Partition(i, 1, 0, (1,), (1,)) for i in range(len(topic.logs)))
-        return TopicMetadata(name, topic.topic_id, ErrorCode.NONE, partitions)
+        return _described(name, self.cluster.topics.get(name))
 
     def create_topics(self, topics: Sequence[NewTopic]) -> dict[str, KafkaError | None]:
         results: dict[str, KafkaError | None] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,14 +23,16 @@ from skidway.audit.topic.transactions import Held, Transactions, transactions_of
 from skidway.errors import ConfigurationRefused, SkidwayError, StateRefused, Unreachable
 from skidway.kafka import columns, gaps
 from skidway.kafka.batch import TRANSACTIONAL, emptied, read_header
+from skidway.kafka.client import Address
 from skidway.kafka.columns import Origins
-from skidway.kafka.errors import ErrorCode, KafkaError
+from skidway.kafka.errors import BrokerUnreachable, ErrorCode, KafkaError
 from skidway.kafka.types import TopicPartition
 from support.clock import ManualClock
-from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher
+from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, MemoryLog
 from support.promises import promise
 
 LOGS = TopicPartition("logs", 0)
+OTHER = Address("other", 9092)
 MAGIC_AT = 16  # the position of a header's field that the fetcher checks
 MIRROR = {
     "mirror.source.cluster": "dc1",
@@ -638,7 +641,8 @@ def test_a_transaction_holds_its_topic_back_also_after_a_restart(site: Site) -> 
 def test_a_topic_that_is_not_counted_any_more_is_not_vouched_for(tmp_path: Path, why: str) -> None:
     """If the counter finds, after a start or while it runs, that it cannot count a topic any more
     which it has counted, it does not say that it has counted the topic, and tells the audit why. If
-    the topic was deleted, nothing is missing."""
+    this is not what somebody has set, /health is 503. If the topic was deleted, nothing is
+    missing."""
     site = Site(tmp_path, topics=[".*"])
     for name in ("logs", "other"):
         site.cluster.create(name)
@@ -659,6 +663,9 @@ def test_a_topic_that_is_not_counted_any_more_is_not_vouched_for(tmp_path: Path,
     held = _told(site)["logs"].held
     assert held is not None
     assert words[why] in held.reason
+    left_out = {"logs of dc1": held.reason} if why == "hidden" else {}
+    assert site.counter.health.detail["left_out"] == left_out
+    assert site.counter.health.ok == (not left_out)
     del site.cluster.topics["logs"]
     site.cluster.hidden.clear()
     site.run(2)
@@ -703,9 +710,119 @@ def test_before_the_cluster_was_asked_nothing_is_vouched_for(
     def refused(*_: object) -> None:
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
-    monkeypatch.setattr(MemoryClient, "metadata", refused)
+    monkeypatch.setattr(MemoryClient, "metadata_of_each", refused)
     site.run()
     assert _lags(site) == (site.clock.time_ms(), {})
+
+
+@promise("6 without origin")
+@pytest.mark.parametrize("what", ["new topic", "deleted topic", "new partition", "other id"])
+def test_what_the_brokers_do_not_agree_about_is_not_believed(
+    site: Site, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If a broker shows a topic otherwise than another one does, nothing is begun or forgotten, and
+    the counter vouches for nothing that came since. /health and the log say why. When the brokers
+    agree again, everything is counted."""
+    _append(site, LOGS, 0, 4)
+    site.run()
+    logs = site.cluster.topics["logs"]
+    old = {"logs": replace(logs, logs=[*logs.logs])}
+    if what == "new topic":
+        site.cluster.create("mail")
+    elif what == "deleted topic":
+        old = {}
+    elif what == "new partition":
+        logs.logs.append(MemoryLog())
+    else:
+        old["logs"].topic_id = uuid.UUID(int=7)
+    site.cluster.others[OTHER] = old
+    _append(site, LOGS, 4, 2)
+    site.run(3)
+    assert [*site.fetcher.positions] == [LOGS]
+    assert _lags(site)[0] >= 30_000
+    name = "mail" if what == "new topic" else "logs"
+    why = f"broker other:9092 does not show the topic {name} as broker memory:9092 does"
+    assert (site.counter.health.ok, site.counter.health.detail["not_refreshed"]) == (False, why)
+    assert "topics_not_refreshed" in [each.message for each in caplog.records]
+    site.cluster.others[OTHER] = site.cluster.topics
+    site.run()
+    assert (_lags(site), site.counter.health.ok) == ((0, {}), True)
+    assert _counted(site.deltas()) == 6
+    assert len(site.fetcher.positions) == 2 if what in ("new topic", "new partition") else 1
+
+
+@promise("6 without origin")
+def test_a_broker_that_does_not_answer_may_know_more(site: Site) -> None:
+    """While one broker does not answer, the counter goes on, also after a fetch that failed, but
+    does not vouch for what comes. The brokers may disagree about a topic that the counter does not
+    count."""
+    site.run()
+    site.cluster.others[OTHER] = None
+    site.cluster.fetch_errors[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    _append(site, LOGS, 0, 4)
+    site.run()
+    site.cluster.fetch_errors.clear()
+    site.run()
+    assert _counted(site.deltas()) == 4
+    assert _lags(site)[0] >= 30_000
+    assert "other:9092" in site.counter.health.detail["not_refreshed"]
+    site.cluster.others[OTHER] = {**site.cluster.topics, "_own": site.cluster.topics["logs"]}
+    site.run()
+    assert (_lags(site), site.counter.health.ok) == ((0, {}), True)
+
+
+@promise("6 without origin")
+def test_a_topic_is_deleted_only_if_all_brokers_say_so(site: Site) -> None:
+    """If no broker lists a topic any more, the counter asks for it by name. If one of them says
+    that it lacks the right, and another one that there is no such topic, it is not deleted."""
+    _append(site, LOGS, 0, 4)
+    site.run()
+    site.cluster.hidden["logs"] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    site.cluster.others[OTHER] = {}
+    site.run()
+    assert _lags(site)[0] >= 30_000
+    site.cluster.hidden.clear()
+    site.cluster.others.clear()
+    site.run()
+    assert (_lags(site), site.counter.health.ok) == ((0, {}), True)
+
+
+def test_a_topic_that_is_back_can_be_missed_again(tmp_path: Path) -> None:
+    """A mirror topic that was deleted and made again has the same source. If the counter then loses
+    its rights, it vouches for the source no more."""
+    site = Site(tmp_path, topics=[".*"], tier="mirror")
+    name = "dc1.logs"
+    site.cluster.create(name, configs=MIRROR)
+    _append(site, TopicPartition(name, 0), 0, 4)
+    site.run()
+    del site.cluster.topics[name]
+    site.run()
+    site.cluster.create(name, configs=MIRROR)
+    site.run()
+    site.cluster.hidden[name] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    site.run(2)
+    assert _lags(site) == (0, {"logs": site.clock.time_ms()})
+
+
+def test_a_cluster_that_does_not_answer_is_named_until_it_does(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If no broker answers, the program is told so, and /health stays 503 until the counter knows
+    the topics again."""
+    asked = MemoryClient.metadata_of_each
+
+    def away(*_: object) -> None:
+        raise BrokerUnreachable("no broker answers")
+
+    monkeypatch.setattr(MemoryClient, "metadata_of_each", away)
+    site.clock.advance(10)
+    with pytest.raises(Unreachable):
+        site.counter.turn(0)
+    site.counter.turn(0)  # no look is due
+    assert site.counter.health.detail["not_refreshed"] == "no broker answers"
+    monkeypatch.setattr(MemoryClient, "metadata_of_each", asked)
+    site.run()
+    assert site.counter.health.ok
 
 
 @pytest.mark.parametrize("grown", [0, 1, 5])
