@@ -145,4 +145,3 @@ def test_what_a_broker_without_zookeeper_does_not_know_is_not_complete(site: Sit
     whole = dict.fromkeys(TOPICS, ("complete", COUNT))
     eventually(lambda: site.found(time_ms) == whole, what="everything is complete")
     assert telemetry.is_healthy(site.counting)
-
