@@ -260,7 +260,8 @@ class BrokerSettings(ListenerSettings):
     connections_unauthenticated_max: int = setting(
         "max.connections.unauthenticated",
         2_000,
-        help="Connections at a time whose TLS handshake or login is not complete; more are closed.",
+        help="Connections at a time whose TLS handshake or login is not complete; at the limit, "
+        "the slowest client gives way.",
         at_least=1,
     )
     connections_idle_ms_max: int = setting(

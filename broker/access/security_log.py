@@ -7,6 +7,7 @@ a right, and all their names are written.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -16,6 +17,9 @@ from skidway.rare_lines import RareLines
 
 NAMED_MAX: Final = 20
 """So many topics, groups, users or rules of a request are in one line; others follow in more."""
+USERS_MAX: Final = 16
+"""So many lines of failed logins an address has for each mechanism: users share them."""
+FAILURES_MAX: Final = 1_000
 DENIALS_MAX: Final = 50
 PRINCIPALS_MAX: Final = 1_000
 """So many principals have limits of their own; the one that was denied something the longest ago
@@ -34,7 +38,7 @@ class SecurityLog:
         """How many, by mechanism and outcome."""
         self.denials: dict[str, int] = {}
         """How many, by operation."""
-        self._failed = RareLines("login_failed", monotonic, _log.warning)
+        self._failed = RareLines("login_failed", monotonic, _log.warning, FAILURES_MAX)
         self._denied: dict[tuple[str, bool], RareLines] = {}
         """The lines of each principal, enforced or not."""
         self._monotonic = monotonic
@@ -49,7 +53,7 @@ class SecurityLog:
         """Notes a login that failed. mechanism: one of the enabled ones, or empty."""
         self._count_login(mechanism or "unknown", "failed")
         self._failed.tell(
-            (address, mechanism),
+            (address, mechanism, zlib.crc32(user.encode()) % USERS_MAX),
             log=NAME,
             address=address,
             listener=listener,

@@ -121,8 +121,11 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         _send(exchange, _read_all(broker, exchange, request))
         return
     delayed = DelayedFetch(broker, exchange, request, found)
-    wait_s = min(request.max_wait_ms, WAIT_MS_MAX) / 1000
-    broker.purgatory.watch(delayed, delayed.partitions, broker.loop.now + wait_s)
+    deadline = broker.loop.now + min(request.max_wait_ms, WAIT_MS_MAX) / 1000
+    login = exchange.connection.login
+    if login is not None:  # after its end, nobody gets records
+        deadline = min(deadline, login.ends_at)
+    broker.purgatory.watch(delayed, delayed.partitions, deadline)
     for partition in delayed.partitions:
         replica = broker.partitions.get(partition)
         if replica is not None and replica.log.unflushed_messages:

@@ -39,6 +39,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
         _refuse(broker, exchange, error)
         return
     if isinstance(step, Challenge):
+        broker.loop.login_stepped(exchange.connection)
         exchange.reply(SaslAuthenticateResponse(auth_bytes=step.message))
     elif isinstance(step, Check):
         address = exchange.connection.address

@@ -47,6 +47,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
     else:
         if login.identity is not None:
             broker.loop.expect_login(exchange.connection)
+        else:
+            broker.loop.login_stepped(exchange.connection)
         exchange.reply(SaslHandshakeResponse(mechanisms=login.mechanisms))
 
 

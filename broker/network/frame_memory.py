@@ -77,6 +77,15 @@ class FrameMemory(Generic[Who]):
             else None
         )
 
+    @property
+    def waiting(self) -> int:
+        """How many connections wait for room."""
+        return sum(map(len, self._waiting.values()))
+
+    def is_waiting(self, who: Who) -> bool:
+        """Whether a connection waits for room."""
+        return any(who in each for each in self._waiting.values())
+
     def leave(self, who: Who, address: str) -> None:
         """Ends the wait of a connection, if it waits."""
         of_address = self._waiting.get(address, {})

@@ -12,22 +12,25 @@ be complete in `unauthenticated.DEADLINE_S`.
 
 OpenSSL needs much memory for a handshake, and needs it from the first byte. So a handshake begins
 only if there is room in `MEMORY_BYTES`. Until then its bytes stay in the kernel. If there is none,
-an address that holds far more than its own gives way.
+an address that holds far more than its own gives way, or one whose client is slow (see
+`unauthenticated`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from skidway import log
 from skidway.broker.access.identity import Identity
 from skidway.broker.network.frame_memory import FrameMemory
 from skidway.broker.network.listener import Listener
+from skidway.broker.network.unauthenticated import Unauthenticated
 from skidway.rare_lines import RareLines
 from skidway.security.principals import NoRule
 from skidway.security.tls_reasons import verify_reason, verify_setting
@@ -48,7 +51,7 @@ _EXPIRED, _REVOKED = 10, 23
 """OpenSSL's X509_V_ERR_CERT_HAS_EXPIRED and X509_V_ERR_CERT_REVOKED."""
 _REASON_MAX: Final = 200
 """So many characters of a reason tell one line of the log from another."""
-CROWDED: Final = "crowded", "others wait, and its address has the most connections"
+CROWDED: Final = "crowded", "others wait, and its address has many connections or it is slow"
 _log = log.get(__name__)
 
 
@@ -99,6 +102,7 @@ class Handshakes:
         loop: Loop,
         workers: Workers,
         monotonic: Callable[[], float],
+        unauthenticated: Unauthenticated[Any],
         admit: Callable[[Handshake, TlsSocket, Identity], None],
         forget: Callable[[Handshake], None],
     ) -> None:
@@ -106,6 +110,7 @@ class Handshakes:
         self.failed: dict[str, int] = {}
         """How many have failed, by reason."""
         self._loop, self._workers, self._admit, self._forget = loop, workers, admit, forget
+        self._unauthenticated = unauthenticated
         self._memory: FrameMemory[Handshake] = FrameMemory(MEMORY_BYTES)
         self._lines = RareLines("handshake_failed", monotonic)
         self._all: dict[Handshake, None] = {}
@@ -120,6 +125,16 @@ class Handshakes:
         self._all[handshake] = None
         self._watch(handshake)
         return handshake
+
+    def waits_for_client(self, handshake: Handshake) -> bool:
+        """Whether the next step of a handshake is up to its client."""
+        return not handshake.is_computed and not self._memory.is_waiting(handshake)
+
+    def make_room(self) -> None:
+        """If handshakes wait for memory, lets as many give way whose clients are slow."""
+        slow = self._slow()
+        for each in list(itertools.islice(slow, self._memory.waiting)):
+            self.fail(each, *CROWDED)
 
     def fail(self, handshake: Handshake, kind: str, reason: str) -> None:
         """Closes a connection. kind: the reason for the metric. reason: a sentence for the log."""
@@ -177,9 +192,13 @@ class Handshakes:
             self._begin(handshake)
             return
         self._loop.unwatch(handshake.sock.fileno())
-        gives_way = self._memory.wait(handshake, handshake.address)
+        gives_way = self._memory.wait(handshake, handshake.address) or next(self._slow(), None)
         if gives_way is not None:
             self.fail(gives_way, *CROWDED)
+
+    def _slow(self) -> Iterator[Handshake]:
+        slow = self._unauthenticated.slow(self._loop.now)
+        return (each for each in slow if isinstance(each, Handshake) and each.tls is not None)
 
     def _begin(self, handshake: Handshake) -> None:
         address, now = handshake.address, self._loop.now
@@ -205,6 +224,8 @@ class Handshakes:
         handshake.is_computed = False
         if handshake.ended:
             return
+        if tls.has_sealed:
+            self._unauthenticated.stepped(handshake, self._loop.now)
         try:
             tls.flush()
         except OSError:

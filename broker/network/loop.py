@@ -142,13 +142,14 @@ class Loop:
         """Which connections have many bytes of answers in memory."""
         self.bounds = ReachedBounds(clock.monotonic)
         self.unauthenticated: Unauthenticated[Handshake | Connection] = Unauthenticated(
-            limits.unauthenticated_max
+            limits.unauthenticated_max, self._waits_for_client
         )
         self._checks = workers or FairThreads("passwords", CHECK_THREADS)
         self.handshakes = Handshakes(
             self,
             workers or FairThreads("handshakes", HANDSHAKE_THREADS),
             clock.monotonic,
+            self.unauthenticated,
             self._admit,
             self._forget_handshake,
         )
@@ -328,6 +329,10 @@ class Loop:
         connection.forget_access()
         self.unauthenticated.begin(connection, connection.address, self.now)
 
+    def login_stepped(self, connection: Connection) -> None:
+        """Called when a login has come a step further, and waits for its client."""
+        self.unauthenticated.stepped(connection, self.now)
+
     def admit_requests(self, connection: Connection) -> None:
         """Called when the client of a connection is known: now it may send requests of any size."""
         connection.inbound.limit_bytes = self._limits.request_bytes_max
@@ -474,6 +479,7 @@ class Loop:
     def _drop_late(self) -> None:
         for late in self.unauthenticated.late(self.now):
             self._turn_out(late, "late", f"it was not complete after {DEADLINE_S:g} s")
+        self.handshakes.make_room()
         for connection in self.queued.late(self.now):
             self._give_way(connection)
 
@@ -578,6 +584,11 @@ class Loop:
                 self.unauthenticated.begin(handshake, handshake.address, self.now)
         self.traffic.refused += listener.refused_count - refused_before
 
+    def _waits_for_client(self, who: Handshake | Connection) -> bool:
+        if isinstance(who, Handshake):
+            return self.handshakes.waits_for_client(who)
+        return not (who.is_busy or who.has_more)
+
     def _forget_handshake(self, handshake: Handshake) -> None:
         self.unauthenticated.end(handshake)
         self._leave(handshake.address)
@@ -604,7 +615,7 @@ class Loop:
         if logins is None:
             self.unauthenticated.end(handshake)
         else:
-            self.unauthenticated.goes_on(handshake, connection, connection.address)
+            self.unauthenticated.goes_on(handshake, connection, connection.address, self.now)
         self._open(connection)
         # The client may have sent its first request with the last bytes of the handshake.
         connection.readable = connection.transport.has_received
@@ -630,13 +641,14 @@ class Loop:
             return True
         if listener.tls is None:
             return False
-        if not self.unauthenticated.has_room(address):
+        if not self.unauthenticated.is_full:
+            return False
+        gives_way = self.unauthenticated.gives_way(address, self.now)
+        if gives_way is None:
             limit = limits.unauthenticated_max
             self.bounds.tell("max.connections.unauthenticated", limit, address=address)
             return True
-        gives_way = self.unauthenticated.gives_way()
-        if gives_way is not None:
-            self._turn_out(gives_way, *CROWDED)
+        self._turn_out(gives_way, *CROWDED)
         return False
 
     def _check_idle(self) -> None:

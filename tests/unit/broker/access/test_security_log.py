@@ -6,7 +6,13 @@ import logging
 
 import pytest
 
-from skidway.broker.access.security_log import DENIALS_MAX, NAMED_MAX, PRINCIPALS_MAX, SecurityLog
+from skidway.broker.access.security_log import (
+    DENIALS_MAX,
+    NAMED_MAX,
+    PRINCIPALS_MAX,
+    USERS_MAX,
+    SecurityLog,
+)
 from skidway.kafka.acls.acl import Operation, ResourceType
 
 TOPIC = ResourceType.TOPIC
@@ -40,6 +46,19 @@ def test_one_client_does_not_hide_another(
     assert lines[-1]["principal"] == "User:eve"
     assert {each["log"] for each in lines} == {"security"}
     assert log.denials == {"READ": 5_002}
+
+
+def test_one_login_does_not_hide_another(
+    log: SecurityLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    """From one address, logins of many users that fail have a limited number of lines, and those of
+    another user still have their own."""
+    users = ["junk"] * 5_000 + ["ada"] + [f"junk-{number}" for number in range(5_000)]
+    for user in users:
+        log.login_failed("PLAIN", "10.0.0.1", "SSL", user, "wrong password")
+    named = [each["user"] for each in written(caplog, "login_failed")]
+    assert named[:2] == ["junk", "ada"]
+    assert len(named) <= USERS_MAX
 
 
 def test_what_would_be_denied_has_lines_of_its_own(

@@ -18,7 +18,9 @@ from skidway.broker.broker import Broker
 from skidway.broker.coordination.access_reader import Granted
 from skidway.broker.network.connection import Connection
 from skidway.kafka.errors import ErrorCode
+from skidway.kafka.protocol import fetch_request, fetch_response
 from skidway.kafka.protocol.apis import ApiKey
+from skidway.kafka.protocol.create_topics import CreatableTopic, CreateTopicsRequest
 from skidway.kafka.protocol.frames import request_frame, response_body
 from skidway.kafka.protocol.messages import Response, decode, encode
 from skidway.kafka.protocol.metadata import MetadataRequest
@@ -201,6 +203,24 @@ def test_a_listener_without_sasl_has_no_login(core: BrokerCore) -> None:
     assert found.error_code == ErrorCode.ILLEGAL_SASL_STATE
     assert authenticate(client, b"\0ada\0secret").error_code == ErrorCode.ILLEGAL_SASL_STATE
     assert is_served(client)
+
+
+def test_a_fetch_waits_no_longer_than_its_login(core: BrokerCore) -> None:
+    """A Fetch that waits for records is answered without any when the login of its client is over,
+    so nobody gets what is written later."""
+    create = encode(CreateTopicsRequest(topics=(CreatableTopic(name="logs", num_partitions=1),)), 5)
+    assert core.connect().ask(request_frame(ApiKey.CREATE_TOPICS, 5, 1, "x", create))
+    client, _ = connected(core)
+    log_in(client)
+    wanted = [fetch_request.FetchTarget("logs", 0, 0, 1 << 20)]
+    fetch = fetch_request.Fetch(wanted, 2 * LIFE_MS, 1, 1 << 20)
+    client.send(fetch_request.write_request(1, "x", 11, fetch))
+    core.advance(LIFE_MS / 1000 - 1)
+    assert client.answers() == []
+    core.advance(1)
+    [answer] = client.answers()
+    body = response_body(memoryview(answer), ApiKey.FETCH, 11)
+    assert not fetch_response.parse_response(body, 11).partitions[0].records
 
 
 def test_a_client_logs_in_again(core: BrokerCore) -> None:

@@ -20,6 +20,7 @@ from skidway.broker.network.frame_memory import FrameMemory
 from skidway.broker.network.listener_tls import ListenerTls
 from skidway.broker.network.loop import UNSENT_BYTES_MIN
 from skidway.broker.network.transport import TlsTransport
+from skidway.broker.network.unauthenticated import PATIENCE_S
 from skidway.kafka.errors import FrameTooLarge
 from skidway.kafka.protocol import fetch_request, fetch_response, produce
 from skidway.kafka.protocol.apis import ApiKey
@@ -58,6 +59,13 @@ class Site:
 
     def connect(self, tls: ListenerTls, pair: Pair | None = None) -> CoreClient:
         return self.core.connect_tls(tls, self.context(pair))
+
+    def begin(self, tls: ListenerTls) -> TlsSocket:
+        """Connects, and sends the first message of a handshake."""
+        client = TlsSocket(self.core.open("SSL", tls), self.context(), server_hostname="localhost")
+        client.advance()
+        client.flush()
+        return client
 
     def refused(self, tls: ListenerTls, context: ssl.SSLContext) -> str:
         """Connects, and returns why the broker has refused the client, as the metric names it."""
@@ -393,26 +401,27 @@ def test_what_a_thread_computes_too_late_is_nothing(
 
 
 def test_handshakes_have_a_limit(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At max.connections.unauthenticated further clients are closed, unless one address has far
-    more handshakes than theirs: then its first gives way. Complete connections do not count."""
-    made, unauthenticated = site.core.loop.handshakes, site.core.loop.unauthenticated
-    monkeypatch.setattr(unauthenticated._held, "limit", 10)
+    """At max.connections.unauthenticated, the first client that has sent nothing for half a second
+    gives way to a newcomer, who is closed if there is none. Complete connections do not count."""
+    loop = site.core.loop
+    monkeypatch.setattr(loop.unauthenticated._held, "limit", 10)
     tls = site.tls()
     for _ in range(12):
         site.connect(tls)
     open_ends = [site.core.open("SSL", tls) for _ in range(12)]
-    assert len(made) == 10
-    assert site.core.loop.traffic.refused == 2
-    assert not unauthenticated.has_room("test")
-    assert unauthenticated.has_room("elsewhere")
-    assert unauthenticated.gives_way() in made._all
+    assert len(loop.handshakes) == 10
+    assert loop.traffic.refused == 2
+    site.core.advance(PATIENCE_S)
+    assert produced(site.connect(tls), sized(100)) == 0
+    assert loop.handshakes.failed == {"crowded": 1}
+    assert len(loop.handshakes) == 9
     for each in open_ends:
         each.close()
 
 
 def test_handshakes_share_their_memory(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Handshakes that have begun need a limited amount of memory. Further clients wait, with their
-    bytes in the kernel, and get through when there is room."""
+    bytes in the kernel, and get through when a handshake ends, or its client is slow."""
     monkeypatch.setattr(
         site.core.loop.handshakes, "_memory", FrameMemory(20 * handshakes.HANDSHAKE_BYTES)
     )
@@ -421,19 +430,23 @@ def test_handshakes_share_their_memory(site: Site, monkeypatch: pytest.MonkeyPat
         open_ends.append(site.core.open("SSL", tls))
         open_ends[-1].send(b"\x16\x03\x01")
         site.core.advance(0)
-    late = TlsSocket(site.core.open("SSL", tls), site.context(), server_hostname="localhost")
-    late.advance()
-    late.flush()
-    site.core.advance(1)
+    early, late = site.begin(tls), site.begin(tls)
+    site.core.advance(PATIENCE_S / 2)
     with pytest.raises(BlockingIOError):
-        late.receive_sealed()
+        early.receive_sealed()
     for each in open_ends[:2]:
         each.close()
     site.core.advance(0)
     assert site.core.loop.handshakes.failed == {"disconnected": 2}
+    early.receive_sealed()
+    assert early.advance()
+    with pytest.raises(BlockingIOError):
+        late.receive_sealed()
+    site.core.advance(1)
+    assert site.core.loop.handshakes.failed == {"disconnected": 2, "crowded": 1}
     late.receive_sealed()
     assert late.advance()
-    for each in (*open_ends[2:], late.socket):
+    for each in (*open_ends[2:], early.socket, late.socket):
         each.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,12 @@ from hypothesis import strategies as st
 
 from skidway.broker.coordination.access_reader import Granted
 from skidway.broker.network.listener_tls import ListenerTls
-from skidway.broker.network.unauthenticated import DEADLINE_S, HOG_RATIO, Unauthenticated
+from skidway.broker.network.unauthenticated import (
+    DEADLINE_S,
+    HOG_RATIO,
+    PATIENCE_S,
+    Unauthenticated,
+)
 from skidway.kafka.protocol.api_versions import ApiVersionsRequest
 from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import request_frame
@@ -36,6 +42,8 @@ class Place:
 
     address: str
     began: float
+    since: float
+    is_served: bool = False
 
 
 class Site:
@@ -105,34 +113,66 @@ def test_a_client_may_send_little_before_its_login(site: Site) -> None:
     assert client.ask(large_request()) is not None
 
 
-Steps = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["come", "go", "tick"])))
+Steps = st.lists(
+    st.tuples(st.sampled_from("abcdef"), st.sampled_from(["come", "go", "tick", "step", "serve"]))
+)
+
+
+class Model:
+    """Who holds a place, and since when its client has let the broker wait; beside the real one."""
+
+    def __init__(self) -> None:
+        self.places: Unauthenticated[Place] = Unauthenticated(LIMIT, lambda x: not x.is_served)
+        self.held: list[Place] = []
+        self.now = 0.0
+
+    def run(self, step: str, address: str) -> None:
+        if step == "come":
+            self._come(address)
+        elif step == "tick":
+            self.now += PATIENCE_S / 2
+            for each in self.places.late(self.now):
+                assert each.began <= self.now - DEADLINE_S
+                self._leave(each)
+        elif self.held and step == "go":
+            self._leave(self.held[-1])
+        elif self.held:
+            self.held[0].is_served = step == "serve"
+            self.held[0].since = self.now
+            self.places.stepped(self.held[0], self.now)
+
+    def _come(self, address: str) -> None:
+        assert self.places.is_full == (len(self.held) == LIMIT)
+        if self.places.is_full:
+            gives_way = self.places.gives_way(address, self.now)
+            assert (gives_way is None) == (not self._may_give_way(address))
+            if gives_way is None:
+                return
+            assert gives_way in self._may_give_way(address)
+            self._leave(gives_way)
+        self.held.append(Place(address, self.now, self.now))
+        self.places.begin(self.held[-1], address, self.now)
+
+    def _may_give_way(self, address: str) -> list[Place]:
+        count = Counter(each.address for each in self.held)
+        most = max(count.values())
+        if most >= HOG_RATIO * (count[address] + 1):
+            return [each for each in self.held if count[each.address] == most]
+        slow = [x for x in self.held if not x.is_served and x.since <= self.now - PATIENCE_S]
+        return [x for x in slow if x.since == min(each.since for each in slow)]
+
+    def _leave(self, place: Place) -> None:
+        self.places.end(place)
+        self.held.remove(place)
 
 
 @given(Steps)
 def test_there_are_never_more_than_the_limit(steps: list[tuple[str, str]]) -> None:
-    """Whoever comes and goes, the limit holds, one that gives way belongs to an address with far
-    more than the newcomer's, and after the deadline nobody is left."""
-    waiting: Unauthenticated[Place] = Unauthenticated(LIMIT)
-    held: list[Place] = []
-    now = 0.0
+    """Whoever comes and goes, the limit holds; one that gives way belongs to an address with far
+    more than the newcomer's, or is the slowest of those that the broker waits for; and after the
+    deadline nobody is left."""
+    model = Model()
     for address, step in steps:
-        if step == "tick":
-            now += 1
-            for each in waiting.late(now):
-                assert each.began <= now - DEADLINE_S
-                waiting.end(each)
-                held.remove(each)
-        elif step == "go" and held:
-            waiting.end(held.pop())
-        elif step == "come" and waiting.has_room(address):
-            gone = waiting.gives_way()
-            if gone is not None:
-                of_gone = sum(each.address == gone.address for each in held)
-                own = sum(each.address == address for each in held)
-                assert of_gone >= HOG_RATIO * (own + 1)
-                waiting.end(gone)
-                held.remove(gone)
-            held.append(Place(address, now))
-            waiting.begin(held[-1], address, now)
-        assert len(waiting) == len(held) <= LIMIT
-    assert set(waiting.late(now + DEADLINE_S)) == set(held)
+        model.run(step, address)
+        assert len(model.places) == len(model.held) <= LIMIT
+    assert set(model.places.late(model.now + DEADLINE_S)) == set(model.held)
