@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from skidway.audit.counts import topic_patterns
-from skidway.errors import SkidwayError
 from skidway.kafka.client import EARLIEST, LATEST, Client
 from skidway.kafka.client.cluster import Cluster
 from skidway.kafka.source import sources_of
@@ -14,6 +13,7 @@ from skidway.kafka.types import TopicPartition
 from skidway.loader.datasource.options import Options
 from skidway.loader.planning.plan import Bounds
 from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.planning.topics import unknown
 
 
 def look(client: Client, options: Options) -> list[SourceTopic]:
@@ -48,7 +48,7 @@ def subscribed(client: Client, options: Options) -> list[SourceTopic]:
     topics = look(client, options)
     for name in options.topics:
         if name not in {each.name for each in topics}:
-            raise SkidwayError(f"the topic {name} does not exist")
+            raise unknown(name)
     return topics
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from skidway.audit.counts import topic_patterns
-from skidway.errors import ConfigurationRefused
+from skidway.errors import ConfigurationRefused, SkidwayError
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
@@ -24,6 +24,12 @@ def check(texts: Iterable[str]) -> None:
     for text in texts:
         if _NAME.fullmatch(text) and topic_patterns.is_own(text):
             raise ConfigurationRefused(f"topics: {text} is no data topic and is never loaded")
+
+
+def unknown(topic: str) -> SkidwayError:
+    """Returns the error about a topic that no broker has named. Brokers do not name a topic to
+    those who may not see it."""
+    return SkidwayError(f"the topic {topic} does not exist, or this user may not DESCRIBE it")
 
 
 def choose(texts: Sequence[str], existing: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -238,5 +238,5 @@ def _topic(found: RunTopics, wish: Wish) -> SourceTopic:
         raise trouble
     chosen = [each for each in found.topics if each.name == wish.topic]
     if not chosen:
-        raise SkidwayError(f"the topic {wish.topic} does not exist")
+        raise topics.unknown(wish.topic)
     return chosen[0]

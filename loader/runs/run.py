@@ -21,6 +21,7 @@ from skidway.kafka.client import Client
 from skidway.loader.audit_topic.feed import Feed
 from skidway.loader.complete_hours.collector import Collector
 from skidway.loader.planning.topic import SourceTopic
+from skidway.loader.planning.topics import unknown
 from skidway.loader.runs.group_offsets import GroupOffsets
 from skidway.loader.runs.outcome import Report, TopicOutcome
 from skidway.loader.runs.parts import Parts
@@ -145,10 +146,7 @@ def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
 
 def _not_loaded(found: RunTopics) -> list[TopicOutcome]:
     """Returns the outcomes of the topics that the run cannot load."""
-    missing = [
-        TopicOutcome(name, problems=[SkidwayError(f"the topic {name} does not exist")])
-        for name in found.missing
-    ]
+    missing = [TopicOutcome(name, problems=[unknown(name)]) for name in found.missing]
     return missing + [
         TopicOutcome(name, problems=[problem]) for name, problem in found.troubles.items()
     ]

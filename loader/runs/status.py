@@ -9,7 +9,7 @@ from skidway.loader.planning import plan
 from skidway.loader.planning.plan import Planned
 from skidway.loader.planning.topic import SourceTopic
 from skidway.loader.planning.topic_plan import TopicPlan
-from skidway.loader.planning.topics import choose
+from skidway.loader.planning.topics import choose, unknown
 from skidway.loader.runs.history import topic_history
 from skidway.loader.runs.outcome import gravest
 from skidway.loader.runs.run_topics import look
@@ -45,7 +45,7 @@ def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
     with settings.kafka.client() as client:
         found = look(settings, client)
     for name in found.missing:
-        rows.append({"topic": name, "problem": f"the topic {name} does not exist"})
+        rows.append({"topic": name, "problem": str(unknown(name))})
         codes.append(SkidwayError.exit_code)
     for name, problem in found.troubles.items():
         rows.append({"topic": name, "problem": str(problem)})

@@ -205,7 +205,7 @@ def _naming(setting: str, *files: Path | None) -> Iterator[None]:
         yield
     except (OSError, ssl.SSLError) as error:
         names = " and ".join(str(each) for each in files if each is not None)
-        why = file_reason(error)
+        why = file_reason(error, has_key=setting == "ssl.certificate.location")
         raise ConfigurationRefused(f"{setting}: {names} cannot be used: {why}.") from error
 
 

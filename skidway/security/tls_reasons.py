@@ -29,8 +29,11 @@ _OF_LISTS: Final = {
     11: "the list of revoked certificates of its authority is not yet valid",
     12: "the list of revoked certificates of its authority has expired",
 }
+_DAMAGED: Final = "it is damaged"
+_DAMAGED_WITH_KEY: Final = (
+    "the certificate or its key is not there in PEM (ssl.key.location: the key's file)"
+)
 _OF_FILES: Final = {
-    None: "the certificate or its key is not there in PEM (ssl.key.location: the key's file)",
     "KEY_VALUES_MISMATCH": "the key is not that of the first certificate",
     "NO_CERTIFICATE_OR_CRL_FOUND": "there is nothing of this kind in PEM",
 }
@@ -66,11 +69,13 @@ def verify_setting(error: ssl.SSLCertVerificationError) -> str:
     return "ssl.crl.location" if error.verify_code in _OF_LISTS else "ssl.ca.location"
 
 
-def file_reason(error: OSError) -> str:
-    """Returns why OpenSSL cannot use a file."""
+def file_reason(error: OSError, *, has_key: bool) -> str:
+    """Returns why OpenSSL cannot use a file. has_key: whether it has, or comes with, a key."""
     if not isinstance(error, ssl.SSLError):
         return error.strerror or str(error)
-    return _OF_FILES.get(error.reason) or error.reason or str(error)
+    if not error.reason:
+        return _DAMAGED_WITH_KEY if has_key else _DAMAGED
+    return _OF_FILES.get(error.reason, error.reason)
 
 
 def setting_of_client(

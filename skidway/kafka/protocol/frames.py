@@ -236,5 +236,5 @@ def _refusal(start: bytes, length: int) -> str:
     if start in (b"GET ", b"POST", b"PUT ", b"HEAD", b"OPTI", b"HTTP"):
         return "the peer speaks HTTP on a port of the Kafka protocol"
     if start[0] in (0x15, 0x16) and start[1] == 3:  # an alert, or a handshake
-        return "the peer speaks TLS on a port without TLS"
+        return "the peer speaks TLS, this side does not"
     return f"a frame of {length} bytes, which is not allowed"

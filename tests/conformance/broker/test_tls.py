@@ -196,7 +196,7 @@ def test_a_command_without_tls_says_what_speaks_at_the_port(broker: TlsBroker) -
     broker.start()
     done = run_skidway("topics", "list", "--bootstrap-server", broker.tls_address)
     assert done.returncode == 3
-    assert "the peer speaks TLS on a port without TLS" in done.stderr
+    assert "the peer speaks TLS, this side does not" in done.stderr
 
 
 def test_the_metrics_tell_of_the_certificate(broker: TlsBroker) -> None:

@@ -176,7 +176,7 @@ class Mistakes:
         ("wrong_authority", "TLS: the certificate of the other side is not accepted: "),
         ("stranger", "TLS: the other side does not accept this side's certificate (ssl.cert"),
         ("no_certificate", "this side's certificate (ssl.certificate.location: not set)"),
-        ("plain_on_tls", "the peer speaks TLS on a port without TLS"),
+        ("plain_on_tls", "the peer speaks TLS, this side does not"),
         ("tls_on_plain", "the broker closed the connection in the handshake of TLS"),
     ],
 )

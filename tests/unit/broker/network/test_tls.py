@@ -292,7 +292,7 @@ def test_a_client_without_tls_is_refused(site: Site, hello: bytes) -> None:
     assert site.core.loop.handshakes.failed == {"plain": 1}
     frames = FrameReader(1 << 20)
     count = sock.recv_into(frames.space())
-    with pytest.raises(FrameTooLarge, match="the peer speaks TLS on a port without TLS"):
+    with pytest.raises(FrameTooLarge, match="the peer speaks TLS, this side does not"):
         list(frames.received(count))
     sock.close()
 
