@@ -12,8 +12,8 @@
     /consumers/<group>/...                     committed offsets, generations: see `consumers`
     /controller                                ephemeral: the broker to which clients send requests
                                                to create topics
-    /latest_producer_id_block                  {"block_start", "block_end", ...}
-    /producer_id_key                           {"key": ...}: see `log.producer_id`; Kafka has none
+    /producer_id_numbers                       {"block_start", "block_end", ...}
+    /producer_id_key                           {"key": ...}; see `log.producer_id` for both
 
     documents     the paths of the nodes, and their contents
     consumers     the content of a node that stores a committed offset

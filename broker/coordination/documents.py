@@ -21,8 +21,9 @@ TOPICS = "/brokers/topics"
 TOPIC_CONFIGS = "/config/topics"
 DELETE_TOPICS = "/admin/delete_topics"
 CONTROLLER = "/controller"
-PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+PRODUCER_ID_BLOCK = "/producer_id_numbers"
 PRODUCER_ID_KEY = "/producer_id_key"
+"""Kafka has neither: its ids have no numbers, and are in `/latest_producer_id_block`."""
 
 
 class DocumentRefused(SkidwayError):
@@ -190,7 +191,7 @@ def read_controller(path: str, data: bytes) -> int:
 
 
 def producer_id_block(broker_id: int, first: int, last: int) -> bytes:
-    """Returns the content of /latest_producer_id_block. `first` and `last` both belong to the
+    """Returns the content of /producer_id_numbers. `first` and `last` both belong to the
     block.
     """
     return _dump(
@@ -199,7 +200,7 @@ def producer_id_block(broker_id: int, first: int, last: int) -> bytes:
 
 
 def read_producer_id_block(path: str, data: bytes) -> int:
-    """Returns the last number of the newest block, from /latest_producer_id_block."""
+    """Returns the last number of the newest block, from /producer_id_numbers."""
     content = _load(path, data)
     try:
         return int(content["block_end"])

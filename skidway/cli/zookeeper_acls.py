@@ -17,7 +17,7 @@ from skidway.zookeeper_settings import ZooKeeperSettings
 OWNED: Final = {
     "broker": (
         "/admin", "/brokers", "/cluster", "/config", "/consumers", "/controller", "/kafka-acl",
-        "/kafka-acl-extended", "/latest_producer_id_block", "/producer_id_key",
+        "/kafka-acl-extended", "/producer_id_key", "/producer_id_numbers",
     ),
     "registry": ("/skidway",),
 }  # fmt: skip
