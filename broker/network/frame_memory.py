@@ -82,9 +82,9 @@ class FrameMemory(Generic[Who]):
         """How many connections wait for room."""
         return sum(map(len, self._waiting.values()))
 
-    def is_waiting(self, who: Who) -> bool:
+    def is_waiting(self, who: Who, address: str) -> bool:
         """Whether a connection waits for room."""
-        return any(who in each for each in self._waiting.values())
+        return who in self._waiting.get(address, {})
 
     def leave(self, who: Who, address: str) -> None:
         """Ends the wait of a connection, if it waits."""

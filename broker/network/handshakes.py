@@ -128,7 +128,8 @@ class Handshakes:
 
     def waits_for_client(self, handshake: Handshake) -> bool:
         """Whether the next step of a handshake is up to its client."""
-        return not handshake.is_computed and not self._memory.is_waiting(handshake)
+        is_waiting = self._memory.is_waiting(handshake, handshake.address)
+        return not handshake.is_computed and not is_waiting
 
     def make_room(self) -> None:
         """If handshakes wait for memory, lets as many give way whose clients are slow."""
